@@ -354,6 +354,31 @@ def left_out(some: Sequence[Row], column: str, target: float = math.inf) -> list
     return table([*heads, *([f"target: mean < {percent(target)}"] if target < math.inf else [])], lines, 3)
 
 
+def by_kind(every: Sequence[Row], by_chip: Sequence[Row], by_framework: Sequence[Row]) -> list[dict[str, Any]]:
+    """The errors of each quantity by kind of evidence; those of clusters (model, chip and framework) count once.
+
+    Rows by a fit to other chips or frameworks are transferred, like those of software that no fit has.
+    """
+    held = [r for r in (*by_chip, *by_framework) if not r["skipped"] and r["held_out"] is not None]
+    result = []
+    for name, chosen in CHIPS:
+        groups: dict[str, list[Row]] = {kind: [] for kind in ("estimate", "extrapolated", "transferred")}
+        for row in (r for r in (*unseen([r for r in every if not r["skipped"]]), *held) if chosen(r)):
+            groups[row["kind"]].append(row)
+        for kind, some in groups.items():
+            errors = Errors.of(some)
+            if errors is None:
+                continue
+            clusters = [Errors.of(few) for few in grouped(some, "model", "chip", "framework").values()]
+            known = [each for each in clusters if each is not None]
+            result.append({
+                "quantity": name, "kind": kind, "rows": errors.rows, "clusters": len(known),
+                "mean": round(mean(each.mean for each in known), 4), "inside": round(mean(each.inside or 0.0 for each in known), 4),
+                "width": round(median(r["high"] / r["low"] for r in some), 2),
+            })  # fmt: skip
+    return result
+
+
 def of_neuron(by_chip: Sequence[Row]) -> str:
     """What is known of a chip of AWS that is left out of a fit."""
     texts = []
@@ -410,6 +435,7 @@ def skipped(every: Sequence[Row]) -> list[str]:
 
 def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framework: Sequence[Row]) -> str:
     """The text of the page."""
+    kinds = by_kind(every, by_chip, by_framework)
     parts = [p for p in PHASES if any(r["part"] == p for r in every if not r["skipped"])]
     lines = [
         "# Accuracy",
@@ -458,6 +484,29 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
                 "baselines with less mean error",
             ],
             baselines.baselines(every),
+            2,
+        ),
+        "",
+        "## Kinds of evidence",
+        "",
+        "Errors of clusters (rows of one model, chip and framework count once), by the kind of evidence of the answer. An `estimate` is computed",
+        "by a fit without the model of the row. Transferred are rows of software that no fit has, and rows by fits without their chip or",
+        "without their framework. `width` is the ratio of the ends of the interval.",
+        "",
+        *table(
+            ["quantity", "kind", "rows", "clusters", "mean", "inside", "width"],
+            [
+                [
+                    k["quantity"],
+                    k["kind"],
+                    f"{k['rows']:,}",
+                    str(k["clusters"]),
+                    percent(k["mean"]),
+                    f"{100 * k['inside']:.0f} %",
+                    f"{k['width']:.1f}",
+                ]
+                for k in kinds
+            ],
             2,
         ),
         "",
@@ -545,7 +594,10 @@ def main() -> int:
             text = plots.ratios(points, title, unit, 2.0**30 if part == "memory" else 1.0)
             (FOLDER / f"{part}.svg").write_text(text, encoding="utf-8")
     PAGE.write_text(page(cat, every, by_chip, by_framework), encoding="utf-8")
-    ERRORS.write_text(json.dumps({"groups": gate(every)}, indent=1) + "\n", encoding="utf-8")
+    ERRORS.write_text(
+        json.dumps({"groups": gate(every), "kinds": by_kind(every, by_chip, by_framework)}, indent=1) + "\n",
+        encoding="utf-8",
+    )
     for file in (PAGE, ERRORS):
         print(f"wrote {file.relative_to(ROOT)}")
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 
 import pytest
 
@@ -180,9 +179,7 @@ def test_refused(here, tmp_path, case):
 
 FILES = {
     "nothing": (None, "trnspec: rows.csv: cannot be read: no such file"),
-    "empty": (b"", "no measurements"),
     "binary": (bytes(range(256)), "trnspec: rows.csv: cannot be read: it is not UTF-8 text"),
-    "another table": (b"a,b\n1,2\n", "a column named kind"),
     "cells too many": (b"kind,id\ntrain,a,b\n", "rows.csv:2: more cells than columns"),
     "no rows of training": (b"kind,id\nother,a\n", "there are no rows to fit"),
 }
@@ -196,15 +193,6 @@ def test_a_wrong_file(here, tmp_path, case):
     done = here("calibrate", "rows.csv", "--software", "x")
     assert (2, "") == (done.status, done.out)
     assert output in " ".join(done.err.split())
-
-
-def test_a_folder(here):
-    done = here("calibrate", ".", "--software", "x")
-    assert (2, "", "trnspec: .: cannot be read: it is a folder; name a file in it") == (
-        done.status,
-        done.out,
-        " ".join(done.err.split()),
-    )
 
 
 ON = {"model": "Llama-3.1-8B", "hardware": "trn1.32xlarge", "precision": "BF16"}
@@ -280,13 +268,6 @@ def test_a_place_that_cannot_be_written(here, tmp_path):
     assert 0 != done.status
     assert "mine" in done.err
     assert "Traceback" not in done.err
-
-
-def test_without_scipy(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    done = here("calibrate", DATA, "--software", "x")
-    assert 2 == done.status
-    assert "fitting needs scipy; install trnspec with the extra calibrate" in " ".join(done.err.split())
 
 
 def test_in_a_process_of_its_own(tmp_path):

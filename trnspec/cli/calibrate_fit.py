@@ -244,7 +244,7 @@ def _prior(rows: Rows) -> Prior:
 
 
 def _others(rows: Rows) -> dict[str, list[Any]]:
-    """Rows that are not fitted, by chip and table."""
+    """Rows that are not fitted, by chip and software: a table with many rows of one software would outweigh all others."""
     place = rows.options["transfer"]
     folder = shipped() / "measured" if place is None else FilePath(place)
     fitted = {c.id for c in rows.cases}
@@ -252,7 +252,10 @@ def _others(rows: Rows) -> dict[str, list[Any]]:
     for file in sorted(folder.glob("*.csv")) if folder.is_dir() else [folder]:
         for case in _cases(rows.catalog, records(file, rows.catalog.graph), rows.of, None)[0]:
             if case.id not in fitted:
-                others.setdefault(f"{case.chip} {file.name}", []).append(case)
+                # Of "Kiln 7c91df0, piecewise graphs" the name.
+                named = re.split(r"[^A-Za-z-]", case.row.get("software", ""))[0].lower()
+                software = case.framework or named or file.name
+                others.setdefault(f"{case.chip} {software}", []).append(case)
     return others
 
 

@@ -278,7 +278,7 @@ class Transfer(ShortRepr):
 
     Attributes:
         rows: How many rows, none of which was fitted. Example: 310
-        groups: How many pairs of chip and table; each has the same weight. Example: 12
+        groups: How many pairs of chip and software; each has the same weight. Example: 12
         low: Measured over computed at the lower end of the interval with the coverage of the spread. Example: 0.55x
         high: Measured over computed at its upper end. Example: 1.4x
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from trnspec.model.document import API_VERSION
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, fields_of
+from trnspec.yaml.scalars import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,6 +76,9 @@ def entry_text(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
         if isinstance(value, dict) and len(flow) > _WIDTH:
             yield f"{indent}{_scalar(key)}:"
             yield from entry_text(value, indent + "  ")
+        elif isinstance(value, list) and len(flow) > _WIDTH and all(isinstance(item, dict) for item in value):
+            yield f"{indent}{_scalar(key)}:"
+            yield from (f"{indent}  - {flow_text(item)}" for item in value)
         else:
             yield flow
 
@@ -92,12 +97,12 @@ def flow_text(value: Any) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A text without quotes where YAML reads it as the same text."""
-    plain = text[:1].isalnum() and not any(
-        mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\")
-    )
+    """A text without quotes where YAML reads it as the same text, else in double quotes, as in JSON."""
+    marks = (": ", " #", "[", "]", "{", "}", ",", '"', "\\")
+    plain = text[:1].isalnum() and text.isprintable() and text == text.strip() and not any(m in text for m in marks)
     number = text.replace(".", "").replace("_", "").isdigit()  # a date is a text in documents
     words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
-    if plain and not number and not words and not text.endswith(":"):
+    if plain and not number and not words and not text.endswith(":") and resolve(text) == text:
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    # YAML needs escapes for some characters that JSON does not escape.
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in json.dumps(text, ensure_ascii=False))

@@ -151,7 +151,7 @@ def test_empty_fields_are_omitted():
     """A mapping without entries has no line, and a count of 0 has one."""
     roof = {"kernel": "gemm", "precision": "bf16", "rows": 0, "compute": 0.5, "fixed": 3e-6}
     text = document(fitted(roofs=(roof,)), **TOLD)
-    assert "  roofs:\n    - {kernel: gemm, precision: bf16, rows: 0, compute: 0.5x, fixed: 3 us}\n" in text
+    assert "  roofs: [{kernel: gemm, precision: bf16, rows: 0, compute: 0.5x, fixed: 3 us}]\n" in text
     assert not {"fitted_on:", "groups:", "prior:", "tables:", "rows:", "era:", "note:"} & {
         line.strip() for line in text.splitlines()
     }

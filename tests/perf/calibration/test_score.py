@@ -224,6 +224,19 @@ def test_rows_are_held_out(kind: str) -> None:
     assert not by_framework or by_framework not in (by_model, by_chip)
 
 
+def test_a_row_without_its_chip_is_transferred() -> None:
+    """With the interval of other chips, which is never narrower; a row by a fit to other models stays an estimate."""
+    table = {"t": few("matmul")}
+    own, by_model, by_chip = (
+        score(everything(), table, **more)["t"] for more in ({}, {"refit": True}, {"refit": True, "holdout": "chip"})
+    )
+    assert {"estimate"} == {s.kind for s in own} == {s.kind for s in by_model}
+    assert {"transferred"} == {s.kind for s in by_chip if s.held_out}
+    assert [(s.low, s.high) for s in own] == [(s.low, s.high) for s in by_model]
+    assert all(b.low <= a.low < a.high <= b.high for a, b in zip(own, by_chip, strict=True))
+    assert any(b.high > a.high for a, b in zip(own, by_chip, strict=True))
+
+
 def test_few_rows_are_not_fitted() -> None:
     some = rows("training_mpt")
     assert {} == held("train", some[: LEAST - 1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +10,13 @@ import numpy as np
 
 from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.calibration import Protocol as Stated
+from trnspec.model.document_text import document_text
 from trnspec.model.reflection import FigureShape, ObjectShape
 from trnspec.perf.calibration.groups import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from trnspec.model.calibration import FittedTable
     from trnspec.perf.calibration.fits.fit import Errors, Fitted
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.transfer import Beyond
 
 _DIGITS = 4
-
-
-class _Plain(str):
-    """A scalar that is written as it is: a figure or a date."""
-
-    __slots__ = ()
 
 
 def document(  # noqa: PLR0913  # each is a line of the document
@@ -62,11 +55,11 @@ def document(  # noqa: PLR0913  # each is a line of the document
         "framework": fitted.framework,
         "era": fitted.era,
         "models": fitted.models,
-        "fitted": _Plain(date),
+        "fitted": date,
         "tables": [attrs.asdict(table) for table in tables],
         "data": ", ".join(data),
         "fitted_on": fitted.fitted_on,
-        "achieved": {name: _Plain(text) for name, text in printed(fitted.values).items()},
+        "achieved": printed(fitted.values),
         "protocols": [
             _figures({n: v for n, v in attrs.asdict(p).items() if v or n != "own"}, Stated) for p in library or ()
         ],
@@ -82,37 +75,22 @@ def document(  # noqa: PLR0913  # each is a line of the document
         "rows": " ".join(sorted(set(hashes))),
     }
     metadata = {"name": name, "title": f"{software}, {of}", "source": source, "note": fitted.note}
-    top = {"api_version": "trnspec/v1", "kind": "Calibration", "metadata": metadata, "spec": spec}
-    return "\n".join([f"# yaml-language-server: $schema={schema}", *_block(top, "")]) + "\n"
+    return document_text("Calibration", _stated(metadata), _stated(spec), schema)
 
 
-def _block(values: Mapping[str, Any], margin: str) -> Iterator[str]:
-    """The lines of a mapping; values that are empty are left out, and lists of mappings have one of them on a line."""
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value and value.keys() != {"low", "high"}:
-            yield f"{margin}{key}:"
-            yield from _block(value, margin + "  ")
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            yield f"{margin}{key}:"
-            yield from (f"{margin}  - {_flow(each)}" for each in value)
-        elif value or value == 0:
-            yield f"{margin}{key}: {_flow(value)}"
-
-
-def _flow(value: Any) -> str:
+def _stated(value: Any) -> Any:
+    """A value without the empty ones in it; a count of 0 is none of these."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items() if v or v == 0) + "}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_flow, value))}]"
-    return _text(value) if isinstance(value, str) and not isinstance(value, _Plain) else str(value)
+        kept = {name: _stated(each) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each or each == 0}
+    return [*map(_stated, value)] if isinstance(value, list | tuple) else value
 
 
 def _figures(values: Mapping[str, Any], kind: type | None) -> dict[str, Any]:
     """Values of an object with its numbers as figures: times by the fields of ``kind``, else shares."""
     shapes = {} if kind is None else {name: each.shape for name, each in ObjectShape(kind).fields.items()}
     return {
-        name: _Plain(_figure(value, shapes.get(name))) if isinstance(value, float) else value
-        for name, value in values.items()
+        name: _figure(value, shapes.get(name)) if isinstance(value, float) else value for name, value in values.items()
     }
 
 
@@ -125,10 +103,10 @@ def _spread(errors: Errors, rows: int, beyond: Beyond | None) -> dict[str, Any]:
     mean, median, worst = errors.summary(held_out=True)
     shares: dict[str, float] = {"mean": mean, "median": median, "worst": worst, "coverage": COVERAGE}
     shares |= {"low": errors.low, "high": errors.high}
-    lines: dict[str, Any] = {"rows": rows, **{n: _Plain(_share(value)) for n, value in shares.items()}}
+    lines: dict[str, Any] = {"rows": rows, **{n: _share(value) for n, value in shares.items()}}
     if beyond is not None:
         there = beyond.elsewhere
-        lines["extrapolation"] = _Plain(_share(beyond.exponent))
+        lines["extrapolation"] = _share(beyond.exponent)
         lines["transfer"] = {} if there is None else _figures(attrs.asdict(there), None)
     return lines
 
@@ -136,8 +114,8 @@ def _spread(errors: Errors, rows: int, beyond: Beyond | None) -> dict[str, Any]:
 def _prior(fitted: Fitted) -> dict[str, Any]:
     if not fitted.learned:
         return {}
-    values = {name: _Plain(text) for name, text in printed({each.name: each.prior for each in fitted.learned}).items()}
-    learned = [{"name": each.name, "share": _Plain(f"{_digits(round(each.share, 3))}x")} for each in fitted.learned]
+    values = printed({each.name: each.prior for each in fitted.learned})
+    learned = [{"name": each.name, "share": f"{_digits(round(each.share, 3))}x"} for each in fitted.learned]
     return {"calibration": fitted.prior.name, "values": values, "learned": learned}
 
 
@@ -170,18 +148,6 @@ def _is_time(shape: Any) -> bool:
 
 def _figure(value: float, shape: Any) -> str:
     return _time(value) if _is_time(shape) else _share(value)
-
-
-def _text(text: str) -> str:
-    """A YAML scalar: plain where it can only be a string, else in double quotes, as in JSON."""
-    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+,?)*", text)
-    if plain and text.lower() not in _RESERVED:
-        return text
-    # YAML needs escapes for some characters that JSON does not escape.
-    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in json.dumps(text, ensure_ascii=False))
-
-
-_RESERVED = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def _share(value: float) -> str:

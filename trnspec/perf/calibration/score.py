@@ -81,6 +81,7 @@ class Scored:
         kind: The kind of evidence of the calibrated value.
         calibration: Name of the calibration; empty without one.
         seen: Whether the calibration was fitted to this row.
+        elsewhere: Both ends of the interval on a chip or with a framework without rows; ``None`` where they are not needed.
     """
 
     dataset: str
@@ -95,6 +96,7 @@ class Scored:
     kind: Evidence = "ideal"
     calibration: str = ""
     seen: bool = False
+    elsewhere: tuple[float, float] | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -166,9 +168,9 @@ class Kind:
     refit: Callable[[Graph, Sequence[Any], Holdout], HeldOut] | None = None
 
     def scores(
-        self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str
+        self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str, *, elsewhere: bool = False
     ) -> Iterator[Scored | Skipped]:
-        """The rows that cannot be computed, and the score of each part of the others."""
+        """The rows that cannot be computed, and the score of each part of the others; with ``elsewhere`` also that interval."""
         fitted = fitted_hashes(graph)
         chosen: dict[tuple[Any, ...], Calibrated] = {}
         groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
@@ -189,11 +191,16 @@ class Kind:
                     ideal, value, least, largest = (float(each[i]) for each in predicted[part])
                     score = Scored(dataset=dataset, case=case, part=part, measured=case.measured(part), ideal=ideal)
                     if known.name and not np.isnan(value):
-                        low, high, kind = self.interval(graph, case, part, chosen[case.chosen_by])
+                        own = chosen[case.chosen_by]
+                        low, high, kind = self.interval(graph, case, part, own)
                         score = evolve(
                             score, calibrated=value, low=least * low, high=largest * high, kind=kind, calibration=known.name,
                             seen=not fitted[known.name].isdisjoint(case.hashes),
                         )  # fmt: skip
+                        if elsewhere and score.seen:
+                            moved = evolve(own, evidence=evolve(own.evidence, kind="transferred")).at({})
+                            low, high, _ = self.interval(graph, case, part, moved)
+                            score = evolve(score, elsewhere=(least * low, largest * high))
                     yield score
 
 
@@ -208,13 +215,9 @@ def _at_ends(cases: Sequence[Any]) -> list[list[Any]]:
     return [[evolve(c, system=(c.system.ends or (c.system,) * 2)[end]) for c in cases] for end in (0, 1)]
 
 
-_ASSUMED = "microbatch: 1"
-"""The assumption of rows that do not state the microbatch, on which memory depends most."""
-
-
 def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCase | Skipped]:
     for case in training_cases(graph, rows):
-        if not isinstance(case, Skipped) and case.memory and _ASSUMED in case.assumptions:
+        if not isinstance(case, Skipped) and case.memory and not case.microbatch_stated:
             yield Skipped(case.id, "its memory: the row does not state the microbatch")
             case = evolve(case, memory=0.0)  # noqa: PLW2901  # of the same row
         yield case
@@ -496,7 +499,7 @@ def score(
         scores[name] = []
         for kind in dict.fromkeys(row["kind"] for row in rows):
             for of in KINDS.get(kind, ()):
-                found = [*of.scores(graph, rows, name, calibration)]
+                found = [*of.scores(graph, rows, name, calibration, elsewhere=refit and holdout != "model")]
                 scores[name] += sorted(found, key=lambda s: isinstance(s, Scored))
                 for each in found:
                     if isinstance(each, Scored) and each.seen and of.refit:
@@ -514,7 +517,14 @@ def score(
         done += COST * len(cases)
         advance(done, total)
     advance(total, total)
-    return {
-        name: [evolve(s, held_out=values.get((s.id, s.part))) if isinstance(s, Scored) and s.seen else s for s in some]
-        for name, some in scores.items()
-    }
+    return {name: [_with_held_out(each, values) for each in some] for name, some in scores.items()}
+
+
+def _with_held_out(score: Scored | Skipped, values: HeldOut) -> Scored | Skipped:
+    """A score with the value by a fit to other rows; by one to other chips or frameworks it is transferred."""
+    if isinstance(score, Skipped) or not score.seen or (value := values.get((score.id, score.part))) is None:
+        return score
+    if score.elsewhere is None:
+        return evolve(score, held_out=value)
+    low, high = score.elsewhere
+    return evolve(score, held_out=value, low=low, high=high, kind="transferred")

@@ -30,7 +30,7 @@ class Elsewhere:
 
     Attributes:
         rows: How many rows.
-        groups: How many pairs of chip and table.
+        groups: How many pairs of chip and software.
         low: Lower end of the interval that contains :data:`~trnspec.perf.calibration.groups.COVERAGE` of them.
         high: Its upper end.
     """
@@ -60,7 +60,7 @@ def beyond(model: Model, fitted: Fitted, others: Mapping[str, Sequence[ModelCase
     Args:
         model: The fit of this kind of rows.
         fitted: The fit.
-        others: Rows that were not fitted, by chip and table.
+        others: Rows that were not fitted, by chip and software.
     """
     assert fitted.found is not None
     measured = [computed(model, some, fitted.found, own=False) for some in others.values()]
@@ -89,7 +89,7 @@ def elsewhere(measured: Any, groups: Sequence[str]) -> Elsewhere | None:
 
     Args:
         measured: Measured over computed times; NaN for none.
-        groups: The chip and the table of each row.
+        groups: The chip and the software of each row.
     """
     known = ~np.isnan(measured)
     if not known.any():

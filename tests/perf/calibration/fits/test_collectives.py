@@ -11,20 +11,17 @@ import pytest
 from tests.support.engine import everything
 from trnspec.api import load
 from trnspec.errors import UsageError
-from trnspec.loading.files import shipped
 from trnspec.perf.calibration.document import document, printed_learned
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.fits.collectives import LIBRARIES, SIZES, arrays, fit_collectives, times
 from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
-from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.score import KINDS, computed, score
+from trnspec.perf.calibration.score import computed
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.quantity import parse
 
-DATA = shipped() / "measured"
 TRUE = attrs.evolve(
     LIBRARIES["nccom"],
     protocols=(
@@ -179,31 +176,3 @@ def test_servers_of_the_ranks() -> None:
         ("trn2-ultraserver", 256, 1),
     ):
         assert servers == collective_inputs(lower(graph, on), 1.0, ranks)["servers"], on
-
-
-def test_scores_use_the_shipped_calibration() -> None:
-    graph = everything()
-    table = records(DATA / "collectives_neuron.csv")
-    scores = score(graph, {"t": table})["t"]
-
-    assert 39 == len(scores)
-    assert {"trainium2-nccom-2026-collectives"} == {s.calibration for s in scores}
-    assert {"estimate"} == {s.kind for s in scores}
-    errors = [abs(s.calibrated / s.measured - 1.0) for s in scores]
-    ideal = [abs(s.ideal / s.measured - 1.0) for s in scores]
-    assert np.mean(errors) < 0.15
-    assert np.mean(ideal) > 0.5
-    without = score(graph, {"t": table}, calibration="none")["t"]
-    assert {None} == {s.calibrated for s in without}
-    assert [s.ideal for s in scores] == [s.ideal for s in without]
-
-
-def test_refits_hold_out_sizes() -> None:
-    table = records(DATA / "collectives_neuron.csv")
-    (kind,) = KINDS["collective"]
-    values = kind.refit(everything(), [*kind.read(everything(), table)], "model")
-    measured = {row["id"]: 1e-6 * float(row["time_us"]) for row in table}
-
-    assert {(name, "collective") for name in measured} == values.keys()
-    off = [abs(values[name, "collective"] / seconds - 1.0) for name, seconds in measured.items()]
-    assert 0.01 < np.mean(off) < 0.15

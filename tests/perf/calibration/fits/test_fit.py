@@ -103,13 +103,6 @@ def test_fit_recovers_known_parameters(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_rows_give_the_same_fit(kind: str) -> None:
-    again = fit(known(kind).model, known(kind).cases)["model"]
-    assert fitted(kind).values == again.values
-    assert fitted(kind).main.held_out.tobytes() == again.main.held_out.tobytes()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_held_out_measurements_do_not_change_predictions(kind: str) -> None:
     of, before = known(kind), fitted(kind)
     group = of.model.folds(of.cases)[0]

@@ -60,7 +60,6 @@ def test_a_product_is_compute_or_memory_bound() -> None:
     case = one(PRODUCT)
     assert isinstance(case, KernelCase)
     assert (flops / chip.rate("bf16"), flops / 700e12) == pytest.approx((ideal(case), case.seconds))
-    assert ("time: computed from the rate",) == case.assumptions
     # Of two narrow operands a product in 16 bit; one row of a matrix reads the other matrix.
     narrow = one(PRODUCT, precision="fp8", model="matmul 1x8192x2048")
     assert (2048 + 2048 * 8192 + 2 * 8192) / chip.bandwidth == pytest.approx(ideal(narrow))
@@ -94,17 +93,3 @@ def test_attention_in_prefill_and_decode() -> None:
     assert 4 * products * 128 / chip.rate("bf16") == pytest.approx(ideal(one(ATTENTION)))
     decode = one(ATTENTION, phase="decode", q_len="1")
     assert (2 * 2 * (4096 * 8 + 2 * 32) * 128) / chip.bandwidth == pytest.approx(ideal(decode))
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        ({"model": "matmul 4096"}, "'matmul 4096' is not a shape, such as 4096x4096x4096"),
-        ({"hardware": "a TPU"}, "unknown hardware 'a TPU'"),
-        ({"precision": "int3"}, "unknown precision 'int3'"),
-        ({"tflops_per_chip": ""}, "the row states neither a time nor a rate"),
-        ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
-    ],
-)
-def test_skipped_row_states_its_reason(changed: dict[str, str], reason: str) -> None:
-    assert Skipped("m", reason) == one(PRODUCT, **changed)

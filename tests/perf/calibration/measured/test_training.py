@@ -6,10 +6,10 @@ import math
 from collections import Counter
 
 import pytest
-from attrs import evolve
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.perf.calibration.measured.rows import ROWS, changed, one
 from tests.support.engine import everything, shipped
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
@@ -84,180 +84,12 @@ def test_without_the_catalogs_of_plugins():
     assert {True} == {isinstance(s, Skipped) and "grand-teton-h100" in s.reason for s in found}
 
 
-ROW = {
-    "kind": "train", "id": "a", "model": "Llama-3.1-8B pre-training", "layers": "32", "hidden": "4096", "ffn": "14336",
-    "heads": "32", "kv_heads": "8", "vocab": "128256", "seq": "8192", "hardware": "trn1.32xlarge", "n_chips": "512",
-    "tp": "32", "pp": "1", "dp": "32", "cp": "", "ep": "", "vp": "", "zero": "1", "microbatch": "1",
-    "global_batch": "1024", "recompute": "", "precision": "bf16", "step_time_s": "21.4", "tokens_per_s_per_chip": "",
-    "tflops_per_chip": "", "mem_gib": "12", "source": "somebody", "note": "",
-}  # fmt: skip
-
-
-def one(**changed: str) -> TrainingCase | Skipped:
-    (found,) = training_cases(shipped().graph, [ROW | changed])
-    return found
-
-
-def test_a_row():
-    case = one()
-    assert isinstance(case, TrainingCase)
-    assert ("a", "llama-3.1-8b", "bf16", 21.4, 12 * 2.0**30) == (
-        case.id,
-        case.model,
-        case.dtype,
-        case.seconds,
-        case.memory,
-    )
-    assert ("trn1.32xlarge*32", 1024) == (case.system.name, case.system.ranks)
-    layout = case.layout
-    assert (32, 1, 32, 1, 1, 1) == (layout.tp, layout.pp, layout.dp, layout.cp, layout.ep, layout.zero)
-    assert ("none", "1f1b", 1, 1024, 8192) == (
-        layout.recompute, layout.schedule, layout.microbatch, layout.global_batch, layout.seq,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({}, (True, False)),
-        ({"sequence_parallel": "no", "overlap": "yes"}, (False, True)),
-        ({"source": "arXiv 2104.04473", "note": "async"}, (False, True)),
-        ({"source": "arXiv 2104.04473", "sequence_parallel": "yes", "overlap": "no", "note": "async"}, (True, False)),
-        ({"tp": "1", "dp": "1024", "sequence_parallel": "yes"}, (False, False)),
-    ],
-)
-def test_stated_columns_of_a_row(changed, expected):
-    layout = one(**changed).layout
-    assert expected == (layout.sequence_parallel, layout.overlap)
-
-
-def test_recompute_of_a_row():
-    words = {
-        "": "none", "None": "none", "selective": "selective", "core attn (selective)": "selective", "full": "full",
-        "full (selective layers)": "full", "selective(op)": "operators", "Selective op": "operators", "operators": "operators",
-    }  # fmt: skip
-    assert words == {said: one(recompute=said).layout.recompute for said in words}
-
-
-def test_torchtitan_computes_its_loss_operator_by_operator():
-    for stated in ({"source": "pytorch+torchtitan:benchmarks/x.md"}, {"software": "torchtitan 0.2"}):
-        assert not one(**stated).layout.fused_loss
-    assert one().layout.fused_loss
-    found = {
-        name: {
-            c.layout.fused_loss
-            for c in training_cases(everything(), records(DATA / name))
-            if isinstance(c, TrainingCase)
-        }
-        for name in ("training_torchtitan.csv", "training_mpt.csv", "training_trn1.csv")
-    }
-    assert {"training_torchtitan.csv": {False}, "training_mpt.csv": {True}, "training_trn1.csv": {True}} == found
-
-
-def test_tokens_a_second_give_the_time():
-    case = one(step_time_s="", tokens_per_s_per_chip="1000")
-    assert 8192 * 1024 / (1000 * 512) == case.seconds
-
-
-def test_unset_columns_of_a_row_are_reported():
-    assert ("recompute: none, the default of most frameworks",) == one().assumptions
-    assert () == one(recompute="none").assumptions
-    stated = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
-    assert {"hardware", "vocabulary", "ZeRO", "microbatch", "recompute"} == {t.split(":")[0] for t in stated}
-
-
-HARDWARE = {
-    "trn1.32xlarge": "trn1.32xlarge*32",
-    "Trn1.32xlarge/trn1n.32xlarge": "trn1.32xlarge*32",
-    # Its network is twice as quick, and it has a document of its own.
-    "trn1n.32xlarge": "trn1n.32xlarge*32",
-    "trn2.48xlarge": "trn2.48xlarge*32",
-    "trn2-ultraserver": "trn2-ultraserver*8",
-    "trn3-gen1-ultraserver": "trn3-gen1-ultraserver*8",
-}
-
-
-@pytest.mark.parametrize("words", HARDWARE)
-def test_hardware(words):
-    found = one(hardware=words, tp="8", dp="")
-    assert isinstance(found, TrainingCase), found
-    assert HARDWARE[words] == found.system.name
-
-
-def test_the_dimensions_of_a_row():
-    """A gate where the width is not four times the hidden one, unless it is called GPT."""
-    for words, width, matrices in (
-        ("mine", "14336", 3.0),
-        ("mine", "16384", 2.0),
-        ("GPT mine", "14336", 2.0),
-        ("mine", "", 2.0),
-    ):
-        dims = one(model=words, ffn=width).dims
-        assert (32.0, 4096.0, 8.0, matrices) == (dims.layers, dims.hidden, dims.kv_heads, dims.matrices)
-        assert float(width or 4 * 4096) == dims.width
-
-
-REASONS = [
-    ({"n_chips": ""}, "the row states no n_chips"),
-    ({"n_chips": "0"}, "the row states no n_chips"),
-    ({"n_chips": "17"}, "17 chips are not taken evenly"),
-    ({"n_chips": "512.5"}, "n_chips is 512.5; expected an integer"),
-    ({"n_chips": "-16"}, "n_chips is -16"),
-    ({"n_chips": "1e99"}, "n_chips is 1e99"),
-    ({"n_chips": "many"}, "n_chips is 'many'; expected a number"),
-    ({"tp": "inf"}, "tp is inf"),
-    ({"tp": "3", "dp": ""}, "1,024 ranks are not divisible by tp 3 x pp 1 x cp 1"),
-    ({"model": ""}, "the row states no model"),
-    ({"model": "mine", "layers": ""}, "no model like 'mine', and the row lacks its dimensions"),
-    ({"model": "mine", "heads": "0"}, "no model like 'mine', and the row lacks its dimensions"),
-    ({"model": "mine", "hidden": "wide"}, "hidden is 'wide'; expected a number"),
-    ({"hardware": ""}, "the row states no hardware"),
-    ({"hardware": "abacus"}, "unknown hardware 'abacus'"),
-    ({"hardware": "trn9.32xlarge"}, "unknown hardware"),
-    ({"hardware": "trn1.99xlarge"}, "the catalog has no document named trn1.99xlarge"),
-    ({"precision": ""}, "the row states no precision"),
-    ({"precision": "n/a"}, "the row states no precision"),
-    ({"precision": "int9"}, "unknown precision 'int9'"),
-    ({"precision": "nvfp4"}, "trainium1 has no published dense rate for fp4"),
-    ({"zero": "4"}, "zero is 4"),
-    ({"zero": "many"}, "zero is 'many'; expected a number"),
-    ({"global_batch": ""}, "the row states no global batch"),
-    ({"global_batch": "1000"}, "not divisible into microbatches of 1"),
-    ({"seq": ""}, "the row states no seq"),
-    ({"step_time_s": ""}, "states neither a step time nor tokens per second"),
-    ({"step_time_s": "0"}, "states neither a step time nor tokens per second"),
-    ({"step_time_s": "-1"}, "step_time_s is -1; expected 0, or a number between 1e-12 and 1e15"),
-    ({"step_time_s": "inf"}, "step_time_s is inf; expected 0, or a number between 1e-12 and 1e15"),
-    ({"step_time_s": "fast"}, "step_time_s is 'fast'; expected a number"),
-    ({"sequence_parallel": "perhaps"}, "sequence_parallel is 'perhaps'; expected yes or no"),
-    ({"overlap": "1"}, "overlap is '1'; expected yes or no"),
-    ({"mem_gib": "much"}, "mem_gib is 'much'; expected a number"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("changed", "reason"), REASONS, ids=lambda x: str(x)[:40])
-def test_a_row_that_is_no_case(changed, reason):
-    found = one(**changed)
-    assert isinstance(found, Skipped)
-    assert "a" == found.id
-    assert reason in found.reason
-
-
-def test_sequence_longer_than_learned_positions():
-    """The published model has 2,048 positions, and what was measured as many as its sequences have tokens."""
-    row = {"model": "mpt-7b", "hardware": "trn1.32xlarge", "tp": "8", "dp": "", "microbatch": "1"}
-    short, long = (one(**row, seq=seq) for seq in ("2048", "16384"))
-    assert (2048.0, 16384.0) == (short.dims.context, long.dims.context)
-    assert evolve(long.dims, context=2048.0) == short.dims
-    assert {"context"} == {t.split(":")[0] for t in long.assumptions} - {t.split(":")[0] for t in short.assumptions}
-
-
 def test_a_link_without_a_rate_is_no_reason_to_fit():
     """It would pass for a link that takes no time."""
-    row = ROW | {"hardware": "B200", "n_chips": "16", "tp": "8", "dp": "2", "precision": "bf16", "global_batch": "64"}
+    row = changed("training", {"hardware": "B200", "n_chips": 16, "tp": 8, "dp": 2, "global_batch": 64})
     (known,) = training_cases(everything(), [row])
     assert isinstance(known, TrainingCase)
-    renamed = [(p, ("hgx-b200",), "") if "b200" in p and "gb200" not in p else (p, s, t) for p, s, t in cells.HARDWARE]
+    renamed = [(p, ("hgx-b200",)) if "b200" in p and "gb200" not in p else (p, names) for p, names in cells.HARDWARE]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "HARDWARE", tuple(renamed))
         patch.setattr(cells, "_hardware", cells._hardware.__wrapped__)
@@ -276,13 +108,13 @@ CELLS = st.one_of(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(set(ROW) - {"kind", "id"})), CELLS, max_size=6))
+@given(st.dictionaries(st.sampled_from(sorted(set(ROWS["training"]["row"]) - {"kind", "id"})), CELLS, max_size=6))
 @example({"n_chips": "1e15"})
 @example({"tokens_per_s_per_chip": "1e-11", "step_time_s": ""})
 @settings(deadline=None, max_examples=100)
-def test_no_row_breaks_the_reader(changed):
+def test_no_row_breaks_the_reader(edit):
     """A case with a time that is a number, or a reason in words."""
-    found = one(**changed)
+    found = one("training", **edit)
     if isinstance(found, Skipped):
         assert len(found.reason.split()) > 2
     else:
@@ -328,37 +160,6 @@ def test_columns_and_cells_that_are_missing(tmp_path):
     rows = records(written(tmp_path, "kind,id,model\ntrain,a\ntrain\ninfer,b,m\n"))
     found = list(training_cases(shipped().graph, rows))
     assert [Skipped("a", "the row states no n_chips"), Skipped("line 3", "the row states no n_chips")] == found
-
-
-@pytest.mark.parametrize(
-    ("stated", "framework", "optimizer"),
-    [
-        ({}, "", "adam"),
-        ({"source": "NVIDIA-NeMo+Megatron-Bridge:docs/x.md"}, "megatron", "adam-fp32-grads"),
-        ({"note": "Megatron-LM 23e00ed, TE 2.11"}, "megatron", "adam-fp32-grads"),
-        ({"source": "VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)"}, "megatron", "adam"),
-        ({"source": "mlcommons/training_results_v4.0:NVIDIA/results"}, "megatron", "adam"),
-        ({"software": "torchtitan 0.2"}, "torchtitan", "adam-fsdp"),
-        ({"source": "mosaicml+llm-foundry:scripts/train/benchmarking/README.md"}, "llm-foundry", "adam"),
-        ({"framework": "nxd", "source": "Megatron-LM"}, "nxd", "adam-fp32-grads"),
-    ],
-)
-def test_the_framework_of_a_row(stated, framework, optimizer):
-    case = one(**stated)
-    assert (framework, optimizer, 0.0) == (case.runtime.framework, case.layout.optimizer, case.runtime.reserve)
-
-
-def test_software_that_exchanges_gradients_after_the_last_backward_pass():
-    assert one(source="VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)").blocking
-    assert not one(source="mlcommons/training_results_v4.0:NVIDIA/results").blocking
-
-
-def test_recompute_that_is_unstated_is_that_of_the_framework():
-    case = one(framework="torchtitan", recompute="")
-    assert "operators" == case.layout.recompute
-    assert "recompute: operators, the default of torchtitan" in case.assumptions
-    assert "none" == one(framework="torchtitan", recompute="none").layout.recompute
-    assert "framework" in one(framework="jax").reason
 
 
 def test_rejected_rows_and_cells_are_not_read() -> None:

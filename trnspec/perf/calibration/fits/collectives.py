@@ -16,10 +16,10 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, held_out, of_groups
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, held_out, of_groups
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, Prior
-from trnspec.perf.calibration.fits.search import Found, Space, search
+from trnspec.perf.calibration.fits.search import Space
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
@@ -27,6 +27,7 @@ from trnspec.perf.collectives.library import Library, Protocol, launched, shape,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.collectives import CollectiveCase
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
@@ -172,29 +173,47 @@ def _with(library: Library, values: Mapping[str, float]) -> Library:
     return attrs.evolve(library, protocols=tuple(protocols), **{n: values[n] for n in _LIBRARY if n in values})
 
 
-def solve(cases: Sequence[CollectiveCase], prior: Library, weight: float) -> Found:
-    """The parameters that minimize errors of the logarithm of times and the distance from a prior.
+def model(prior: Library, weight: float = OWN) -> Model:
+    """The fit of the parameters of a library, held out by size.
 
     Args:
-        cases: The measurements.
         prior: The library where the search begins.
         weight: Residual of a parameter that is off by a factor of e.
-
-    Raises:
-        UsageError: scipy is not installed.
     """
-    rows, seconds, typical = arrays(cases, prior), np.array([c.seconds for c in cases]), _parameters(prior)
+    typical = _parameters(prior)
     limits = {name: COLLECTIVE[name.split()[-1]] for name in typical}
     space = Space(
         typical=typical, pulls=dict.fromkeys(typical, weight), limits={n: (end.low, end.high) for n, end in limits.items()},
         tolerance=_TOLERANCE, step=0.0,
     )  # fmt: skip
-    return search(space, [{} for _ in cases], lambda values: np.log(times(_with(prior, values), rows) / seconds))
+    return Model(
+        parts=("collective",), least=1, columns=lambda cases: _Columns(prior, arrays(cases, prior)),
+        space=lambda _cases, _prior: space, groups=lambda _: {}, folds=_sizes, whole=True, warm=False,
+    )  # fmt: skip
+
+
+def _sizes(cases: Sequence[CollectiveCase]) -> list[str]:
+    """The fold of each row: rows of one size are in one."""
+    sizes = sorted({c.size for c in cases})
+    return [str(sizes.index(c.size) % FOLDS) for c in cases]
+
+
+@frozen
+class _Columns:
+    """Rows for the protocols of a library."""
+
+    library: Library
+    rows: Rows
+
+    def times(self, values: Mapping[str, Any]) -> Mapping[Part, Any]:
+        """The computed times [s] by other values of its parameters: one set for all rows."""
+        one = {name: value if np.ndim(value) == 0 else value[0] for name, value in values.items()}
+        return {"collective": times(_with(self.library, one), self.rows)}
 
 
 def solved(cases: Sequence[CollectiveCase], prior: Library, weight: float = OWN) -> Library:
-    """The library that :func:`solve` finds."""
-    return _with(prior, solve(cases, prior, weight).values())
+    """The library that a fit finds."""
+    return _with(prior, model(prior, weight).solve(cases).values())
 
 
 def errors_of(library: Library, cases: Sequence[CollectiveCase]) -> Any:
@@ -231,15 +250,15 @@ def fit_collectives(
     for chip, some in by_chip.items():
         before, start = priors.get(chip, (TYPICAL, bases.get(chip)))
         prior = _prior(pooled, start)
-        found = solve(some, prior, OWN)
+        of = model(prior)
+        found = of.solve(some)
         values = found.values()
         library = _with(prior, values)
         # Rows of one size cannot be held out by size; what is known without them is the prior.
-        sizes = sorted({c.size for c in some})
-        by_size = _held_out(some, prior, [str(sizes.index(c.size) % FOLDS) for c in some])
-        by_size = np.where(np.isnan(by_size), errors_of(prior, some), by_size)
-        by_cell = _held_out(some, prior, [f"{c.kind} {c.ranks}" for c in some])
-        beyond, elsewhere = [by_cell[~np.isnan(by_cell)]], None
+        by_size = _held_out(of, some, _sizes(some))
+        by_size = errors_of(prior, some) if by_size is None else by_size
+        by_cell = _held_out(of, some, [f"{c.kind} {c.ranks}" for c in some])
+        beyond, elsewhere = [] if by_cell is None else [by_cell], None
         others = {name: each for name, each in by_chip.items() if name != chip}
         if others:
             near = nearest(chip, others)[0]
@@ -262,20 +281,17 @@ def fit_collectives(
                 cases=tuple(some), values={n: getattr(library, n) for n in _LIBRARY}, errors={"collective": errors}, chip=chip,
                 framework=framework, found=found, prior=before, library=library,
                 learned=() if found.posterior is None else tuple(found.posterior.learned(values)),
-                beyond=(_beyond(np.concatenate(beyond), some),), groups=tuple(_groups(errors)), note=_note(library, some),
+                beyond=(_beyond(np.concatenate(beyond) if beyond else np.empty(0), some),), groups=tuple(_groups(errors)), note=_note(library, some),
                 fitted_on=_fitted_on(some),
             )
         )  # fmt: skip
     return results
 
 
-def _held_out(cases: Sequence[CollectiveCase], prior: Library, labels: Sequence[str]) -> Any:
-    """Errors of each row by a fit to the rows with other labels; NaN where all have one."""
-    masks = of_groups(labels)
-    errors = held_out(
-        cases, masks, lambda some: solved(some, prior), lambda some, of: {"collective": errors_of(of, some)}
-    )
-    return errors.get("collective", np.full(len(cases), np.nan))
+def _held_out(of: Model, cases: Sequence[CollectiveCase], labels: Sequence[str]) -> Any:
+    """Errors of each row by a fit to the rows with other labels; ``None`` where all have one."""
+    times = held_out(cases, of_groups(labels), of.solve, of.times)
+    return times["collective"] / np.array([c.seconds for c in cases]) - 1.0 if times else None
 
 
 def _by_chip(cases: Sequence[CollectiveCase], framework: str) -> dict[str, list[CollectiveCase]]:

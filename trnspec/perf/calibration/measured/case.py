@@ -59,7 +59,6 @@ class Case:
     Attributes:
         id: Name of the row.
         framework: The framework or library, as ``--framework`` names it; empty if unknown.
-        assumptions: What the row does not state, and what is assumed.
         row: The row.
     """
 
@@ -68,7 +67,6 @@ class Case:
 
     id: str = ""
     framework: str = ""
-    assumptions: tuple[str, ...] = ()
     row: Record = field(repr=False, eq=False, factory=dict)
 
     @property
@@ -178,6 +176,6 @@ def cases(
         if row.get("kind") == kind:
             cells = Cells(graph, row, row.get("id") or f"line {line}")
             try:
-                yield evolve(read(cells), id=cells.name, row=row, assumptions=tuple(cells.assumptions))
+                yield evolve(read(cells), id=cells.name, row=row)
             except TrnspecError as error:
                 yield Skipped(cells.name, str(error.args[0] if error.args else error))

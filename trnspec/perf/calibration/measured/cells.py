@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 HARDWARE = (
-    (r"8/node, 800", ("a100-800gbps",), ""),
-    (r"8x b200 sxm", ("hgx-b200", "p6-b200.48xlarge"), ""),
-    (r"8x h100 sxm", ("hgx-h100", "p5.48xlarge"), ""),
-    (r"selene|dgx[- ]?a100|a100.*80 ?gb|a100_80", ("dgx-a100-80gb",), ""),
-    (r"a100.*40 ?gb|a100_40", ("dgx-a100-40gb",), ""),
-    (r"p4de", ("p4de.24xlarge",), ""),
-    (r"p4d", ("p4d.24xlarge",), ""),
-    (r"a100", ("dgx-a100-80gb",), "an A100 of 80 GB in a DGX"),
-    (r"96 ?gb.*hbm2e|grand teton", ("grand-teton-h100",), ""),
-    (r"gb300", ("gb300-nvl72",), ""),
-    (r"gb200", ("gb200-nvl72",), ""),
-    (r"b300", ("dgx-b300", "p6-b300.48xlarge"), ""),
-    (r"p6-b200", ("p6-b200.48xlarge",), ""),
-    (r"b200", ("dgx-b200", "p6-b200.48xlarge"), ""),
-    (r"gh200", ("gh200",), ""),
-    (r"h200", ("dgx-h200", "p5en.48xlarge"), ""),
-    (r"p5\.", ("p5.48xlarge",), ""),
-    (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
-    (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",), "trn1.32xlarge, whose network is the slower of the two"),
-    (r"trn3[a-z0-9-]*\.3xlarge", ("trainium3",), ""),
-    (r"trn3[a-z-]*[0-9]*[a-z-]*\.48xlarge", ("trn3-gen2-ultraserver",), "chips of a Trn3 Gen2 UltraServer"),
-    (r"trn3.*gen ?1|trn3e", ("trn3-gen1-ultraserver",), ""),
-    (r"trn3[a-z0-9-]*-ultraserver", (), ""),
-    (r"trn3.*ultra|trn3.*gen ?2|trn3p", ("trn3-gen2-ultraserver",), ""),
-    (r"trn3|trainium ?3", ("trainium3",), ""),
-    (r"trn2[a-z0-9-]*-ultraserver", (), ""),
-    (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
+    (r"8/node, 800", ("a100-800gbps",)),
+    (r"8x b200 sxm", ("hgx-b200", "p6-b200.48xlarge")),
+    (r"8x h100 sxm", ("hgx-h100", "p5.48xlarge")),
+    (r"selene|dgx[- ]?a100|a100.*80 ?gb|a100_80", ("dgx-a100-80gb",)),
+    (r"a100.*40 ?gb|a100_40", ("dgx-a100-40gb",)),
+    (r"p4de", ("p4de.24xlarge",)),
+    (r"p4d", ("p4d.24xlarge",)),
+    (r"a100", ("dgx-a100-80gb",)),
+    (r"96 ?gb.*hbm2e|grand teton", ("grand-teton-h100",)),
+    (r"gb300", ("gb300-nvl72",)),
+    (r"gb200", ("gb200-nvl72",)),
+    (r"b300", ("dgx-b300", "p6-b300.48xlarge")),
+    (r"p6-b200", ("p6-b200.48xlarge",)),
+    (r"b200", ("dgx-b200", "p6-b200.48xlarge")),
+    (r"gh200", ("gh200",)),
+    (r"h200", ("dgx-h200", "p5en.48xlarge")),
+    (r"p5\.", ("p5.48xlarge",)),
+    (r"h100", ("dgx-h100", "p5.48xlarge")),
+    (r"trn1\.32xlarge */ *trn1n", ("trn1.32xlarge",)),  # its network is the slower of the two
+    (r"trn3[a-z0-9-]*\.3xlarge", ("trainium3",)),
+    (r"trn3[a-z-]*[0-9]*[a-z-]*\.48xlarge", ("trn3-gen2-ultraserver",)),
+    (r"trn3.*gen ?1|trn3e", ("trn3-gen1-ultraserver",)),
+    (r"trn3[a-z0-9-]*-ultraserver", ()),
+    (r"trn3.*ultra|trn3.*gen ?2|trn3p", ("trn3-gen2-ultraserver",)),
+    (r"trn3|trainium ?3", ("trainium3",)),
+    (r"trn2[a-z0-9-]*-ultraserver", ()),
+    (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", ()),
 )
-"""Hardware as tables and drivers name it: a pattern, the documents it names (the matched text if none), and what is assumed."""
+"""Hardware as tables and drivers name it: a pattern, and the documents it names; the matched text if none."""
 
 
 _MODEL = ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq")
@@ -67,7 +67,6 @@ class Cells:
         graph: The catalog.
         row: The row.
         name: Its name.
-        assumptions: What the row does not state, and what is assumed.
     """
 
     def __init__(self, graph: Graph, row: Record, name: str = "") -> None:
@@ -75,11 +74,6 @@ class Cells:
         self.graph = graph
         self.row = row
         self.name = name
-        self.assumptions: list[str] = []
-
-    def assume(self, *texts: str) -> None:
-        """Adds to what is assumed."""
-        self.assumptions += texts
 
     def get(self, column: str) -> str:
         """The text in a cell; empty where the table has no such column."""
@@ -167,9 +161,7 @@ class Cells:
             UsageError: Unknown hardware, or the catalog has no document of it.
             RefusalError: The chips cannot be taken evenly from whole servers.
         """
-        system, assumed = _hardware(self.graph, self.cell("hardware"), chips, lnc, of)
-        self.assume(*assumed)
-        return system
+        return _hardware(self.graph, self.cell("hardware"), chips, lnc, of)
 
     def model(self, name: str = "") -> tuple[str, Dimensions]:
         """The name and dimensions of the catalog's model that the row names, or else the dimensions that the row states.
@@ -181,9 +173,7 @@ class Cells:
             UsageError: The catalog has no such model, and the row lacks dimensions.
         """
         key = (("model", name or self.cell("model")), *((column, self.get(column)) for column in _MODEL[1:]))
-        name, dims, assumed = _model(self.graph, key)
-        self.assume(*assumed)
-        return name, dims
+        return _model(self.graph, key)
 
 
 def first(table: Sequence[tuple[str, Value]], text: str) -> Value | None:
@@ -191,18 +181,17 @@ def first(table: Sequence[tuple[str, Value]], text: str) -> Value | None:
     return next((value for pattern, value in table if re.search(pattern, text.lower())), None)
 
 
-def document_name(graph: Graph, text: str, assumptions: list[str]) -> str | None:
+def document_name(graph: Graph, text: str) -> str | None:
     """The document that a description of hardware names by :data:`HARDWARE`; ``None`` if no pattern matches.
 
     Args:
         graph: The catalog.
         text: The description.
-        assumptions: What is assumed is appended here.
 
     Raises:
         UsageError: The catalog has none of the documents.
     """
-    for pattern, documents, assumed in HARDWARE:
+    for pattern, documents in HARDWARE:
         match = re.search(pattern, text.lower())
         if match is None:
             continue
@@ -210,8 +199,6 @@ def document_name(graph: Graph, text: str, assumptions: list[str]) -> str | None
         known = next((n for n in names if n in graph), None)
         if known is None:
             raise UsageError(f"the catalog has no document named {' or '.join(names)}, which {text!r} needs")
-        if assumed:
-            assumptions.append(f"hardware: {assumed}")
         return known
     return None
 
@@ -239,17 +226,16 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
     Raises:
         UsageError: The catalog has no such hardware.
     """
-    name = stated_name(graph, text, of) or document_name(graph, text, []) or text.strip()
+    name = stated_name(graph, text, of) or document_name(graph, text) or text.strip()
     if name not in graph and (name := name.lower()) not in graph:
         raise UsageError(f"unknown hardware {text!r}")
     return lower(graph, name).chip
 
 
 @lru_cache(maxsize=512)
-def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> tuple[System, tuple[str, ...]]:
-    """See :meth:`Cells.hardware`: the system, and what is assumed."""
-    assumptions: list[str] = []
-    name = stated_name(graph, text, of) or document_name(graph, text, assumptions)
+def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> System:
+    """See :meth:`Cells.hardware`."""
+    name = stated_name(graph, text, of) or document_name(graph, text)
     if name is None and text in graph:
         name = text
     if name is None:
@@ -259,30 +245,28 @@ def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> 
     size = int(unit.chips)
     # Racks may be used in part, the same part of each: 64 of 72 chips.
     part = next((n for n in range(size, size // 2, -1) if chips % n == 0), size) if chips > size else size
-    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips), tuple(assumptions)
+    return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
 @lru_cache(maxsize=512)
-def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensions, tuple[str, ...]]:
-    """See :meth:`Cells.model`: name and dimensions, and what is assumed."""
+def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensions]:
+    """See :meth:`Cells.model`."""
     row = Cells(graph, dict(key))
     text = row.get("model")
     for node in graph.of(Model):
         if name_key(text) in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
-            return node.name, dimensions(node.spec), ()
+            return node.name, dimensions(node.spec)
     layers, hidden, heads = (float(row.integer(n)) for n in ("layers", "hidden", "heads"))
     if not (layers and hidden and heads):
         raise UsageError(f"the catalog has no model like {text!r}, and the row lacks its dimensions")
     vocabulary, width = float(row.integer("vocab")), float(row.integer("ffn"))
-    if not vocabulary:
-        row.assume("vocabulary: 51,200")
     gated = bool(width) and width != 4.0 * hidden and "gpt" not in text.lower()
     made = decoder(
         layers=layers, hidden=hidden, heads=heads, kv_heads=float(row.integer("kv_heads")) or heads,
         width=width or 4.0 * hidden, vocabulary=vocabulary or 51200.0, context=float(row.integer("seq", needed=True)),
         form="gated" if gated else "plain",
     )  # fmt: skip
-    return text, made, tuple(row.assumptions)
+    return text, made
 
 
 def decoder(

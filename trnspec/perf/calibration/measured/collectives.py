@@ -183,17 +183,13 @@ def _library(row: Cells, system: System) -> str:
             raise UsageError(f"{stated!r} is not a known collective library")
         return named
     # NCCL runs on GPUs, Neuron's collectives on AWS's chips, whose ranks are cores.
-    name = "nccom" if system.lnc else "nccl"
-    row.assume(f"library: {name}, by the chip")
-    return name
+    return "nccom" if system.lnc else "nccl"
 
 
 def _launch(row: Cells) -> Launch:
     each = (first(LAUNCHES, row.get(column)) for column in ("launch", "note", "source"))
-    if (launch := next((one for one in each if one), None)) is None:
-        row.assume("launch: by the device, as nccl-tests and nccom-test do")
-        return "graph"
-    return launch
+    # nccl-tests and nccom-test launch from the device.
+    return next((one for one in each if one), "graph")
 
 
 def _server(row: Cells, text: str) -> str:
@@ -205,7 +201,7 @@ def _server(row: Cells, text: str) -> str:
     lower_text = text.lower()
     if "not stated" in lower_text:
         raise UsageError("the row does not state the instance type")
-    name = document_name(row.graph, text, row.assumptions) or (text if text in row.graph else None)
+    name = document_name(row.graph, text) or (text if text in row.graph else None)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)

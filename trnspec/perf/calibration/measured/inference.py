@@ -193,13 +193,11 @@ def _times(row: Cells, *, interrupted: bool) -> _Times:
         if interrupted and tpot:
             raise UsageError("the row states no osl, over which prefill of other requests is distributed")
         output = min(OUTPUT, 0.5 * decoded or OUTPUT)
-        row.assume(f"osl: {output:g}")
     if not prompt:
         if not (context or decoded):
             raise UsageError("the row states no isl")
         # The bucket of decoding holds prompt and output.
         prompt = float(min(context or decoded, max(decoded - output, 1.0) if decoded else context))
-        row.assume(f"isl: {prompt:g}, the compiled length")
         ttft = ttft if context else 0.0
         if not (tpot or ttft):
             raise UsageError("the row states no isl")
@@ -237,20 +235,13 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> Inference
     if continuous and not (row.integer("batch_compiled") or optimum):
         raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
     precision = row.cell("precision")
-    if times.encoded and precision.endswith("/w:"):
-        row.assume("weights: 2 bytes, the dtype of multiplications; at the slow end of the interval 4")
     settings = SERVING[framework].settings if framework in SERVING and system.lnc else {}
     compiled_batch = compiled_batches.get(_server(row), 0) if optimum else row.integer("batch_compiled")
     row.integer("batch_conc", needed=not compiled_batch)
     if continuous and 0 < compiled_batch < replica_batch:
         # Others wait for one of these to finish, which is not modelled.
         replica_batch, times = compiled_batch, evolve(times, ttft=0.0)
-        row.assume(f"batch: {compiled_batch}, that of the compiled graph; time to first token: not used")
-    if optimum:
-        row.assume(f"batch: {compiled_batch}, the largest batch in rows of its server")
     waiting = continuous and "asynchronous" not in row.name.lower()
-    if waiting:
-        row.assume(f"requests: {ROUNDS:g} for each user, all sent at once")
     plan = Deployment(
         tp=float(tp),
         dp=float(dp),
@@ -267,7 +258,7 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> Inference
         cache_bytes=_cache_bytes(row),
     )
     plan = _compiled(row, dims, system, settings, plan)
-    dtype = _dtype(row, precision, system)
+    dtype = _dtype(precision, system)
     _check_links(dims, plan, system, dtype)
     return InferenceCase(
         model=model,
@@ -295,7 +286,6 @@ def _system(row: Cells, ranks: int) -> System:
     lnc = row.integer("lnc") or None
     system = row.hardware(chips, lnc=lnc)
     if lnc is None and system.lnc == _TWO and system.ranks < ranks <= system.ranks * system.lnc:
-        row.assume(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
         system = row.hardware(chips, lnc=1)
     return system
 
@@ -304,14 +294,13 @@ _TWO = 2.0
 """Physical cores of a logical core, by default from Trainium2 on."""
 
 
-def _dtype(row: Cells, precision: str, system: System) -> str:
+def _dtype(precision: str, system: System) -> str:
     """The compute dtype: of ``bf16/w:mxfp4`` the first; 16 bit where Neuron has no rate for that of the weights."""
     try:
         return dtype_of(precision.split("/w:", maxsplit=1)[0], system)
     except RefusalError:
         if not system.lnc:
             raise
-        row.assume(f"compute dtype: bf16, since {system.chip} has no rate for {precision}")
         return "bf16"
 
 

@@ -105,7 +105,6 @@ def _case(read: Any, row: Cells) -> KernelCase:
     measured, rate = row.number("time_us") * 1e-6, row.number("tflops_per_chip")
     if not measured and rate:
         measured = work / (rate * 1e12)
-        row.assume("time: computed from the rate")
     if not measured:
         raise UsageError("the row states neither a time nor a rate")
     return KernelCase(

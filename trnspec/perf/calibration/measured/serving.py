@@ -124,16 +124,12 @@ def _case(row: Cells) -> ServingCase:
     requests = row.integer("batch_conc", needed=True) / dp
     if separate:
         requests /= row.integer("decode_workers", needed=True)
-        row.assume("time to first token: not used, since the load of the prefill pool is not modelled")
-    elif ttft > OVERLOADED:
-        row.assume(f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run")
     compute, stored = _precisions(row.cell("precision"))
     dtype = dtype_of("fp8" if compute == "mxfp4" else compute, system)
     cache = row.get("kv_precision").strip().lower()
     script = _cache_of_script(row, framework, dtype, system)
     if not cache:
         cache = script or ("bf16" if dtype in ("bf16", "fp16") else "fp8")
-        row.assume(f"KV cache: {cache}, by the {'published script' if script else 'compute dtype'}")
     if cache not in WEIGHTS:
         raise UsageError(f"unknown dtype of the KV cache {cache!r}")
     # Checkpoints in 4 bit have the routed experts in 4 bit, and all else in 16.
@@ -141,7 +137,6 @@ def _case(row: Cells) -> ServingCase:
     share = _mean_length(row)
     prompt = max(1.0, share * row.integer("isl", needed=True))
     chunk = float(SERVING[framework].settings["chunk"].value)
-    row.assume(f"chunk: {chunk:g} tokens, the default of {framework}")
     return ServingCase(
         model=model,
         framework=framework,
@@ -165,6 +160,7 @@ def _case(row: Cells) -> ServingCase:
         ),
         dtype=dtype,
         tpot=tpot,
+        # The load of a separate pool of prefill is not modelled.
         ttft=0.0 if separate or ttft > OVERLOADED else ttft,
         interrupted=True,
         requests=requests,

@@ -41,6 +41,7 @@ class TrainingCase(ModelCase):
         alternatives: The other layouts that it may have been.
         seconds: Measured time of a step [s].
         memory: Measured memory of a rank [B]; 0 where none was published.
+        microbatch_stated: Whether the row states the microbatch, on which memory depends most; 1 is assumed otherwise.
         blocking: Whether gradients are exchanged after the last backward pass.
         runtime: What the framework needs of memory besides the layout; measured memory has no reserve.
     """
@@ -51,6 +52,7 @@ class TrainingCase(ModelCase):
     alternatives: tuple[Layout, ...] = field(default=(), repr=False)
     seconds: float
     memory: float
+    microbatch_stated: bool = True
     blocking: bool = False
     runtime: Runtime = ALLOCATED
 
@@ -159,11 +161,10 @@ def _case(row: Cells) -> TrainingCase:
     layout = _layout(row, dims, system, source)
     chunks = layout.pp * layout.interleave
     if layout.pp > 1 and dims.layers % chunks and (dims.layers + 2) % chunks:
-        row.assume("stages: different numbers of layers; computed with their mean")
+        # Stages have different numbers of layers; their mean is computed.
         layout = evolve(layout, uneven=True)
     dtype = _dtype(row, system)
     if layout.seq > longest(dims):
-        row.assume(f"context: {layout.seq:,} tokens, as in the row; positions counted for {dims.context:,.0f}")
         dims = evolve(dims, context=float(layout.seq))
     check(layout, dims, int(system.ranks))
     layout, alternatives = _interleaved(row, layout, dims, int(system.ranks))
@@ -180,6 +181,7 @@ def _case(row: Cells) -> TrainingCase:
         dtype=dtype,
         seconds=seconds,
         memory=row.number("mem_gib") * 2**30,
+        microbatch_stated=_states_microbatch(row),
         source_text=row.texts("source", "note", "precision"),
         blocking=source.blocking,
         # Asynchronous tensor parallelism gathers the inputs once more in the backward pass.
@@ -220,14 +222,12 @@ def _model(row: Cells) -> tuple[str, Dimensions]:
     if cut is not None:
         base, dims = _whole(row, cut[1])
         dense = min(dims.layers - dims.expert_layers, 1.0) if dims.expert_layers else 0.0
-        if dense:
-            row.assume("layers: one dense layer before those with experts")
         layers = float(cut[2])
         dims = evolve(dims, layers=layers, expert_layers=layers - dense if dims.expert_layers else 0.0)
         return f"{base}-{cut[2]}-layers", dims
     model, dims = _whole(row)
     if model == "deepseek-v3" and "w/o mtp" not in text.lower() and "bridge" in row.get("source").lower():
-        row.assume("multi-token prediction: one module, as in the recipe and in the FLOPs of the row")
+        # One module of multi-token prediction, as in the recipe and in the FLOPs of the row.
         hidden = dims.hidden
         dims = evolve(dims, mtp_layers=1.0, mtp_weights=2.0 * hidden * hidden, mtp_small=3.0 * hidden)
     return model, dims
@@ -263,32 +263,22 @@ def _layout(row: Cells, dims: Dimensions, system: System, source: _Source) -> La
     # A column that counts every model, dense ones too.
     ep = ep if dims.experts else 1
     whole = ep > 1 and (source.whole_experts or (dp * cp) % ep > 0)
-    if whole and not source.whole_experts:
-        row.assume(f"experts: whole on each of {ep} ranks, since they do not divide dp x cp")
     zero = row.get("zero").lower()
     stage = 3 if "fsdp" in zero else row.integer("zero") if zero.strip() not in UNSTATED else None
     if stage is not None and stage > 3:
         raise UsageError(f"zero is {stage}; expected a ZeRO stage from 0 to 3")
-    if stage is None:
-        stage = source.zero
-        row.assume(f"ZeRO: {stage}")
+    stage = source.zero if stage is None else stage
     microbatch = row.integer("microbatch") or 1
-    if not row.get("microbatch") or "microbatch size inside PP not stated" in row.get("note"):
-        row.assume("microbatch: 1")
-        microbatch = 1
     if not row.integer("global_batch"):
         raise RefusalError("unstated", "the row states no global batch")
     text = row.texts("precision", "note").lower()
     settings, recompute = training_settings(source.framework), row.get("recompute").lower()
     if recompute.strip() in UNSTATED:
         recompute = settings.recompute
-        row.assume(f"recompute: {recompute}, the default of {source.framework or 'most frameworks'}")
     overlap = row.flag("overlap", source.overlap or "async" in text)
-    if source.overlap and tp > 1 and not is_stated(row.get("overlap")):
-        row.assume("overlap: of collectives of tensor parallelism, as in the recipes of the source")
     return Layout(
         tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=row.integer("seq", needed=True),
-        global_batch=row.integer("global_batch", needed=True), microbatch=microbatch,
+        global_batch=row.integer("global_batch", needed=True), microbatch=microbatch if _states_microbatch(row) else 1,
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
         recompute=_recompute(recompute),
         sequence_parallel=tp > 1 and row.flag("sequence_parallel", source.sequence_parallel),
@@ -296,6 +286,10 @@ def _layout(row: Cells, dims: Dimensions, system: System, source: _Source) -> La
         fused_loss=settings.fused_loss, optimizer=source.optimizer or settings.optimizer,
         expert_tp=1 if whole else None, dispatch=source.dispatch, expert_overlap=True,
     )  # fmt: skip
+
+
+def _states_microbatch(row: Cells) -> bool:
+    return bool(row.get("microbatch")) and "microbatch size inside PP not stated" not in row.get("note")
 
 
 _CHUNK = 2.0
@@ -319,9 +313,6 @@ def _interleaved(row: Cells, layout: Layout, dims: Dimensions, ranks: int) -> tu
             continue
         possible.append(one)
     likely = min(possible, key=lambda one: abs(each / one.interleave - _CHUNK))
-    row.assume(
-        f"interleaving: {likely.interleave}, about two layers a chunk; the interval spans 1 to {possible[-1].interleave}"
-    )
     return likely, tuple(one for one in possible if one != likely)
 
 
