@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
@@ -28,11 +28,17 @@ def report(done: int, total: int) -> None:
 @contextmanager
 def reported(to: Report) -> Iterator[None]:
     """Passes the progress of evaluations in this context on."""
-    token = _REPORT.set(to)
+    with _set(_REPORT, to):
+        yield
+
+
+@contextmanager
+def _set(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _REPORT.reset(token)
+        variable.reset(token)
 
 
 @define
@@ -58,11 +64,8 @@ _DISTRIBUTION: ContextVar[Distribution | None] = ContextVar("distribution", defa
 @contextmanager
 def distributed(how: Distribution) -> Iterator[None]:
     """Evaluates in this context in some way."""
-    token = _DISTRIBUTION.set(how)
-    try:
+    with _set(_DISTRIBUTION, how):
         yield
-    finally:
-        _DISTRIBUTION.reset(token)
 
 
 def current() -> Distribution:

@@ -77,7 +77,8 @@ def sensitivity(
     used, rest = applied(catalog, given)
     name = answer or first_number(evaluation)
     rows = elasticities(used, lambda changed: run(evaluator, provider, changed, rest), evaluation, name)
-    return evaluation, table(rows, name)
+    cells = tuple((str(r.path), "" if (f := r.path.figure) is None else f.value.text, r.value, r.note) for r in rows)
+    return evaluation, Table(f"sensitivity of {name}", COLUMNS, cells, first_rows=10)
 
 
 def elasticities(
@@ -99,17 +100,6 @@ def elasticities(
     present = evaluation.number(name)
     rows = [_elasticity(catalog, evaluate, path, name, present) for path in figures_of(evaluation, catalog.graph)]
     return tuple(sorted(rows, key=lambda row: -1.0 if row.value is None else abs(row.value), reverse=True))
-
-
-def table(rows: tuple[Elasticity, ...], answer: str) -> Table:
-    """The elasticities of an answer as a table of an evaluation."""
-    cells = tuple((str(r.path), "" if (f := r.path.figure) is None else f.value.text, r.value, r.note) for r in rows)
-    return Table(title(answer), COLUMNS, cells, first_rows=10)
-
-
-def title(answer: str) -> str:
-    """The title of the table."""
-    return f"sensitivity of {answer}"
 
 
 def first_number(evaluation: Evaluation) -> str:

@@ -189,7 +189,6 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
             *((_every(scored),) if q.rows else ()),
             *([_skipped(missed)] if left_out else []),
         ),
-        edition=catalog.edition or "",
         rows=tuple(asdict(row) for row in (*map(_row, scored), *_rows_skipped(missed))),
     )
 

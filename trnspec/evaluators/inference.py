@@ -175,7 +175,6 @@ def answered(
             )
         ),
         tables=(_table(setup, achieved, most),),
-        edition=catalog.edition or "",
     )
 
 

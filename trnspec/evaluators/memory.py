@@ -152,7 +152,6 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
         assumptions=(*_assumptions(d, demand, system, question), *_resolved(d, demand, question)),
         figures_used=system.figures_used_for("capacity", "memory"),
         tables=tables,
-        edition=catalog.edition or "",
     )
 
 

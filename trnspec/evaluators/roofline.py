@@ -188,7 +188,6 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         assumptions=assumptions,
         figures_used=_figures_used(catalog, system, q.dtype, sparse=q.sparse),
         tables=tables,
-        edition=catalog.edition or "",
     )
 
 

@@ -199,7 +199,6 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             *of_training(catalog.graph, estimator, layout),
         ),
         figures_used=estimator.system.figures_with(estimator.dtype),
-        edition=catalog.edition or "",
     )
 
 

@@ -5,14 +5,14 @@ Each function takes one or several evaluations, and every number that it draws i
 
 from __future__ import annotations
 
-import re
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.measures import common, edge, mark, measure, multiples, scale
+from trnspec.evaluation.amounts import duration
+from trnspec.evaluation.measures import common, edge, mark, measure, scale
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.summary import label
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
@@ -347,13 +347,11 @@ def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
 
 
 def _seconds(value: object) -> float | None:
-    """A duration such as ``30ms`` in seconds; ``None`` where there is none."""
-    match = _DURATION.fullmatch(str(value))
-    sizes = {symbol: size for size, symbol in multiples("s")}
-    return float(match[1]) * sizes[match[2]] if match and match[2] in sizes else None
-
-
-_DURATION = re.compile(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)\s*([a-z]+)\s*")
+    """A duration such as ``30ms`` in seconds; ``None`` where there is none, as of a day."""
+    try:
+        return duration(str(value), "")
+    except UsageError:
+        return None
 
 
 def _table(evaluation: Evaluation, title: str, kind: str) -> Table:
