@@ -157,7 +157,7 @@ EVALUATOR = """\
 
 import math
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.questions import Question, axis
@@ -168,8 +168,8 @@ from trnspec.evaluation.result import Answer, Evaluation
 class CountQuestion(Question):
     \"\"\"The inputs.\"\"\"
 
-    chip: str = field(default="trainium1", metadata=axis("Chip.", "CHIP", group="System"))
-    pflops: float = field(default=1.0, metadata=axis("Rate.", "PFLOPS", group="Workload"))
+    chip: str = axis("Chip.", "CHIP", group="System", default="trainium1")
+    pflops: float = axis("Rate.", "PFLOPS", group="Workload", default=1.0)
 
 
 def run(catalog: Catalog, question: CountQuestion) -> Evaluation:

@@ -41,7 +41,7 @@ SHARED = {
 class Shared(Parallelism):
     """A shared class with a new axis."""
 
-    slices: int = field(default=1, metadata=axis("Slices of each stage.", "SLICES", group="Parallelism", minimum=1))
+    slices: int = axis("Slices of each stage.", "SLICES", group="Parallelism", minimum=1, default=1)
 
 
 @frozen(kw_only=True, slots=False)
@@ -180,7 +180,7 @@ def test_values_given_and_common():
 def test_like_keeps_the_help_and_changes_the_rest():
     @frozen(kw_only=True, slots=False)
     class Auto(questions.Degrees):
-        tp: int | None = field(default=None, metadata=like(Parallelism, "tp", unset="all"))
+        tp: int | None = like(Parallelism, "tp", unset="all")
 
     (tp,) = (i for i in fields_of(Auto) if i.name == "tp")
     assert (SHARED["tp"].help, "all", True) == (tp.help, tp.unset, tp.optional)

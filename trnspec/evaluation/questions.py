@@ -4,7 +4,7 @@ An evaluator composes its question of these classes::
 
     @frozen(kw_only=True, slots=False)
     class TrainingQuestion(TrainingWorkload, CalibratedSystem, TrainingParallelism, TrainingPrecision, StepSchedule):
-        must_fit: bool = field(default=True, metadata=axis("Reject a layout that does not fit.", group="Output"))
+        must_fit: bool = axis("Reject a layout that does not fit.", group="Output", default=True)
 
 
     def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation: ...
@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Self
+from functools import partial
+from typing import Any, Literal, Self
 
 import attrs
-from attrs import field, frozen
+from attrs import NOTHING, evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
 from trnspec.model.quotes import PriceType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
@@ -44,28 +42,32 @@ FrameworkName = Literal[
 """The frameworks of :mod:`trnspec.perf.frameworks`, which has what each sets in training, in inference and for collectives."""
 
 
-def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **more: Any) -> dict[str, Axis]:
-    """The metadata of a field of a question; see :class:`trnspec.evaluation.inputs.Axis`.
+def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", default: Any = NOTHING, **more: Any) -> Any:
+    """A field of a question; see :class:`trnspec.evaluation.inputs.Axis`.
 
     Args:
         help: The help text.
         metavar: The unit or kind of the value, in upper case.
         group: The group of options.
-        unset: What ``None`` means.
+        unset: The meaning of ``None``, which then is the default.
+        default: The default; without one the input is required.
         more: ``minimum``, ``maximum``, and ``order`` within the group.
     """
-    return {AXIS: Axis(help=help, metavar=metavar, group=group, unset=unset, **more)}
+    metadata = {AXIS: Axis(help=help, metavar=metavar, group=group, unset=unset, **more)}
+    return field(default=None if unset and default is NOTHING else default, metadata=metadata)
 
 
-def like(question: type[attrs.AttrsInstance], name: str, **changes: Any) -> dict[str, Axis]:
-    """The metadata of a field of a shared class, to take one field of it, or to give it another default.
+def like(question: type[attrs.AttrsInstance], name: str, **changes: Any) -> Any:
+    """A field of a shared class.
 
     Args:
         question: The class that defines the field.
         name: The field.
-        changes: What differs: ``unset``, where another default is used instead of ``None``.
+        changes: What differs: ``default``; ``unset``, the meaning of ``None``, which then is the default.
     """
-    return {AXIS: attrs.evolve(attrs.fields_dict(question)[name].metadata[AXIS], **changes)}
+    shared = attrs.fields_dict(question)[name]
+    default = changes.pop("default", None if "unset" in changes else shared.default)
+    return field(default=default, metadata={AXIS: evolve(shared.metadata[AXIS], **changes)})
 
 
 class Question:
@@ -110,18 +112,10 @@ class Question:
         return {f.name: getattr(self, f.name) for f in attrs.fields(other) if hasattr(self, f.name)}
 
 
-def _of(group: str) -> Callable[..., Any]:
-    """Fields of a group of inputs; one that has ``unset`` is by default ``None``."""
-
-    def of_group(help: str, metavar: str = "", *, unset: str = "", default: Any = attrs.NOTHING, **more: Any) -> Any:
-        default = None if unset else default
-        return field(default=default, metadata=axis(help, metavar, group=group, unset=unset, **more))
-
-    return of_group
-
-
-_workload, _system, _parallelism, _precision = map(_of, ("Workload", "System", "Parallelism", "Precision"))
-_schedule, _price, _goal, _output = map(_of, ("Schedule", "Price", "Goal", "Output"))
+_workload, _system, _parallelism, _precision, _schedule, _price, _goal, _output = (
+    partial(axis, group=group)
+    for group in ("Workload", "System", "Parallelism", "Precision", "Schedule", "Price", "Goal", "Output")
+)
 
 
 @frozen(kw_only=True, slots=False)
@@ -148,7 +142,7 @@ class TrainingWorkload(Workload):
 class ServingWorkload(Question):
     """Requests of one length, and how many are decoded together."""
 
-    model: str = field(metadata=like(Workload, "model"))
+    model: str = like(Workload, "model")
     batch: int = _workload("Batch size: sequences decoded together, per replica.", "SEQUENCES", minimum=1, default=1)
     prompt: int = _workload("Prompt length.", "TOKENS", minimum=1, default=1024)
     output: int = _workload("Output length.", "TOKENS", minimum=1, default=1024)
@@ -366,7 +360,7 @@ class Software(Reserve):
         "NAME",
         unset="unstated",
     )
-    reserve: str | None = field(default=None, metadata=like(Reserve, "reserve", unset="that of framework, else 5%"))
+    reserve: str | None = like(Reserve, "reserve", unset="that of framework, else 5%")
     gathered_inputs: bool | None = _schedule(
         "Store the inputs that sequence parallelism gathers, instead of gathering them again in the backward pass.",
         unset="that of framework, else no",

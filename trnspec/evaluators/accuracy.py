@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from attrs import asdict, field, frozen
+from attrs import asdict, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.progress import report
@@ -95,34 +95,25 @@ class AccuracyRow:
 class AccuracyQuestion(Question):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    data: tuple[str, ...] | None = field(
-        default=None,
-        metadata=axis(
-            "CSV files of measurements, or folders of them; a document of kind Measurements is not needed.",
-            "FILE",
-            group="Workload",
-            unset="those of the catalog",
-        ),
+    data: tuple[str, ...] | None = axis(
+        "CSV files of measurements, or folders of them; a document of kind Measurements is not needed.",
+        "FILE",
+        group="Workload",
+        unset="those of the catalog",
     )
-    calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
-    refit: bool = field(
+    calibration: str = like(CalibratedSystem, "calibration")
+    refit: bool = axis(
+        "Also compute each row that a calibration was fitted to with a fit to other models; takes half a minute.",
+        group="System",
         default=False,
-        metadata=axis(
-            "Also compute each row that a calibration was fitted to with a fit to other models; takes half a minute.",
-            group="System",
-        ),
     )
-    holdout: Holdout = field(
+    holdout: Holdout = axis(
+        "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), of a "
+        "chip, as if only its data sheet were known, or of a framework (not of collectives).",
+        group="System",
         default="model",
-        metadata=axis(
-            "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), of a "
-            "chip, as if only its data sheet were known, or of a framework (not of collectives).",
-            group="System",
-        ),
     )
-    rows: bool = field(
-        default=False, metadata=axis("List every row, as --format json and csv always do.", group="Output")
-    )
+    rows: bool = axis("List every row, as --format json and csv always do.", group="Output", default=False)
 
 
 def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.errors import QuantityError, RefusalError
 from trnspec.evaluation.assumptions import spaced
@@ -68,49 +68,25 @@ _SPREAD = {
 class CollectiveQuestion(CalibratedSystem):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    kind: Kind = field(
-        metadata=axis(
-            "Collective. A broadcast starts at the first rank; a send goes from the first to the last.",
-            group="Workload",
-        )
+    kind: Kind = axis(
+        "Collective. A broadcast starts at the first rank; a send goes from the first to the last.", group="Workload"
     )
-    size: str = field(
-        metadata=axis(
-            "Buffer size, such as 64 MiB: output of an all-gather, input of a reduce-scatter, both of an all-reduce; of an "
-            "all-to-all what one rank sends.",
-            "SIZE",
-            group="Workload",
-        )
+    size: str = axis(
+        "Buffer size, such as 64 MiB: output of an all-gather, input of a reduce-scatter, both of an all-reduce; of an "
+        "all-to-all what one rank sends.",
+        "SIZE",
+        group="Workload",
     )
-    ranks: int | None = field(
-        default=None,
-        metadata=axis("Number of ranks in the group.", "RANKS", group="Parallelism", unset="all", minimum=1),
-    )
-    stride: int = field(
-        default=1, metadata=axis("Distance between ranks of the group.", "RANKS", group="Parallelism", minimum=1)
-    )
-    algorithm: str | None = field(
-        default=None,
-        metadata=axis(
-            "Algorithm, or one of its stages, or a protocol of the calibration; Neuron's names mesh, rdh and kangaring, and "
-            "nvls and sharp are accepted.",
-            "NAME", group="Schedule", unset="the fastest",
-        ),
-    )  # fmt: skip
-    framework: FrameworkName | None = field(
-        default=None,
-        metadata=axis(
-            "Library: nccl, Neuron's nccom, or the all-reduce kernels of vllm, trtllm or sglang.",
-            "NAME", group="System", unset="that with most measurements on the chip",
-        ),
-    )  # fmt: skip
-    launch: Launch = field(
+    ranks: int | None = axis("Number of ranks in the group.", "RANKS", group="Parallelism", unset="all", minimum=1)
+    stride: int = axis("Distance between ranks of the group.", "RANKS", group="Parallelism", minimum=1, default=1)
+    algorithm: str | None = axis("Algorithm, or one of its stages, or a protocol of the calibration; Neuron's names mesh, rdh and kangaring, and "
+            "nvls and sharp are accepted.", "NAME", group="Schedule", unset="the fastest")  # fmt: skip
+    framework: FrameworkName | None = axis("Library: nccl, Neuron's nccom, or the all-reduce kernels of vllm, trtllm or sglang.", "NAME", group="System", unset="that with most measurements on the chip")  # fmt: skip
+    launch: Launch = axis(
+        "How calls are launched: by the device or queued (graph), one by one by the host (eager), or by a host that waits "
+        "for each (synchronous).",
+        group="Schedule",
         default="graph",
-        metadata=axis(
-            "How calls are launched: by the device or queued (graph), one by one by the host (eager), or by a host that waits "
-            "for each (synchronous).",
-            group="Schedule",
-        ),
     )
 
 

@@ -54,30 +54,18 @@ class InferenceQuestion(
 ):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
-    tp: int | None = field(
-        default=None,
-        metadata=like(Parallelism, "tp", unset="the largest that divides the heads without crossing a network"),
+    tp: int | None = like(Parallelism, "tp", unset="the largest that divides the heads without crossing a network")
+    prefill_on: str | None = axis(
+        "Disaggregated prefill: another system, which computes the prompts and sends the KV cache.",
+        "SYSTEM",
+        group="System",
+        unset="the same system",
     )
-    prefill_on: str | None = field(
-        default=None,
-        metadata=axis(
-            "Disaggregated prefill: another system, which computes the prompts and sends the KV cache.",
-            "SYSTEM",
-            group="System",
-            unset="the same system",
-        ),
+    draft: str | None = axis("Draft model of speculative decoding.", "MODEL", group="Schedule", unset="none")
+    acceptance: float = axis(
+        "Probability that a draft token is accepted.", "SHARE", group="Schedule", minimum=0, maximum=1, default=0.7
     )
-    draft: str | None = field(
-        default=None,
-        metadata=axis("Draft model of speculative decoding.", "MODEL", group="Schedule", unset="none"),
-    )
-    acceptance: float = field(
-        default=0.7,
-        metadata=axis("Probability that a draft token is accepted.", "SHARE", group="Schedule", minimum=0, maximum=1),
-    )
-    speculate: int = field(
-        default=4, metadata=axis("Draft tokens per decode step.", "TOKENS", group="Schedule", minimum=1)
-    )  # fmt: skip
+    speculate: int = axis("Draft tokens per decode step.", "TOKENS", group="Schedule", minimum=1, default=4)  # fmt: skip
 
     def used(self) -> dict[str, Any]:
         """The inputs by name; those that only speculative decoding uses have no value without a draft."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.evaluation.questions import (
     Degrees,
@@ -47,16 +47,14 @@ _ALL = "all that divide the ranks"
 class Splits(Kernels, ExpertDispatch):
     """Space of splits of a model: each input limits the search to some values, or leaves them all."""
 
-    tp: tuple[int, ...] | None = field(default=None, metadata=like(Parallelism, "tp", unset=_ALL))
-    pp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "pp", unset=_ALL))
-    dp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "dp", unset="the remaining ranks"))
-    cp: tuple[int, ...] | None = field(
-        default=None, metadata=like(TrainingParallelism, "cp", unset=f"{_ALL}, up to {MOST_CONTEXT}")
-    )
-    ep: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "ep", unset="all that divide the experts"))
-    expert_tp: int | None = field(default=None, metadata=like(TrainingParallelism, "expert_tp", unset="1 and tp"))
-    zero: tuple[ZeroStage, ...] | None = field(default=None, metadata=like(TrainingParallelism, "zero", unset="all"))
-    microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
+    tp: tuple[int, ...] | None = like(Parallelism, "tp", unset=_ALL)
+    pp: tuple[int, ...] | None = like(Degrees, "pp", unset=_ALL)
+    dp: tuple[int, ...] | None = like(Degrees, "dp", unset="the remaining ranks")
+    cp: tuple[int, ...] | None = like(TrainingParallelism, "cp", unset=f"{_ALL}, up to {MOST_CONTEXT}")
+    ep: tuple[int, ...] | None = like(Degrees, "ep", unset="all that divide the experts")
+    expert_tp: int | None = like(TrainingParallelism, "expert_tp", unset="1 and tp")
+    zero: tuple[ZeroStage, ...] | None = like(TrainingParallelism, "zero", unset="all")
+    microbatch: tuple[int, ...] = like(Schedule, "microbatch", default=(1, 2, 4, 8))
 
 
 RECOMPUTE_UNSET = "none and full, without flash attention also selective"
@@ -67,11 +65,9 @@ RECOMPUTE_UNSET = "none and full, without flash attention also selective"
 class LayoutChoices(Software, TrainingPrecision, Splits):
     """Space of layouts: each input limits the search to some values, or leaves them all."""
 
-    schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
-    recompute: tuple[Recompute, ...] | None = field(
-        default=None, metadata=like(Schedule, "recompute", unset=RECOMPUTE_UNSET)
-    )
-    overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
+    schedule: tuple[PipelineSchedule, ...] = like(Schedule, "schedule", default=("1f1b", "interleaved"))
+    recompute: tuple[Recompute, ...] | None = like(Schedule, "recompute", unset=RECOMPUTE_UNSET)
+    overlap: bool | None = like(StepSchedule, "overlap")
 
     def estimator(self, catalog: Catalog, model: str, on: str, **system: Any) -> Estimator:
         """The estimator of a model on a system, with the software of the question.

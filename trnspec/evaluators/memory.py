@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import attrs
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import printed
@@ -55,29 +55,17 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    mode: Literal["training", "inference"] = field(
-        default="training", metadata=axis("Training or inference.", group="Workload")
+    mode: Literal["training", "inference"] = axis("Training or inference.", group="Workload", default="training")
+    batch: int = like(ServingWorkload, "batch")
+    context: int | None = axis(
+        "Tokens per sequence in the KV cache, in inference.", "TOKENS", group="Workload", unset="seq", minimum=0
     )
-    batch: int = field(default=1, metadata=like(ServingWorkload, "batch"))
-    context: int | None = field(
-        default=None,
-        metadata=axis(
-            "Tokens per sequence in the KV cache, in inference.", "TOKENS", group="Workload", unset="seq", minimum=0
-        ),
+    prefill: int | None = axis("Tokens of a prompt that a rank computes at once, in inference.", "TOKENS", group="Workload", unset="seq", minimum=1)  # fmt: skip
+    kv_dtype: str | None = like(ServingPrecision, "kv_dtype")
+    microbatches: int | None = axis(
+        "Microbatches per step and replica.", "MICROBATCHES", group="Schedule", unset="pp", minimum=1
     )
-    prefill: int | None = field(
-        default=None,
-        metadata=axis(
-            "Tokens of a prompt that a rank computes at once, in inference.",
-            "TOKENS", group="Workload", unset="seq", minimum=1,
-        ),
-    )  # fmt: skip
-    kv_dtype: str | None = field(default=None, metadata=like(ServingPrecision, "kv_dtype"))
-    microbatches: int | None = field(
-        default=None,
-        metadata=axis("Microbatches per step and replica.", "MICROBATCHES", group="Schedule", unset="pp", minimum=1),
-    )
-    dropout: bool = field(default=False, metadata=axis("Keep dropout masks, one byte per element.", group="Schedule"))
+    dropout: bool = axis("Keep dropout masks, one byte per element.", group="Schedule", default=False)
 
     def demand(self, ranks: int) -> Demand:
         """The layout on a number of ranks with its workload, defaults resolved."""

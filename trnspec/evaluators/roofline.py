@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import (
@@ -69,26 +69,21 @@ class _Roof:
 class RooflineQuestion(Precision):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    on: str = field(metadata=like(System, "on"))
-    matmul: str | None = field(
-        default=None,
-        metadata=axis("Matrix multiplication (m, k) x (k, n), such as 4096x4096x4096.", "MxKxN", group="Workload"),
+    on: str = like(System, "on")
+    matmul: str | None = axis(
+        "Matrix multiplication (m, k) x (k, n), such as 4096x4096x4096.", "MxKxN", group="Workload", default=None
     )
-    intensity: float | None = field(
-        default=None, metadata=axis("Arithmetic intensity of a kernel.", "FLOP/B", group="Workload")
-    )
-    model: str | None = field(default=None, metadata=like(Workload, "model"))
-    seq: int = field(default=4096, metadata=like(Workload, "seq"))
-    batch: int = field(default=1, metadata=like(ServingWorkload, "batch"))
-    phase: Literal["prefill", "decode", "train"] = field(
+    intensity: float | None = axis("Arithmetic intensity of a kernel.", "FLOP/B", group="Workload", default=None)
+    model: str | None = like(Workload, "model", default=None)
+    seq: int = like(Workload, "seq", default=4096)
+    batch: int = like(ServingWorkload, "batch")
+    phase: Literal["prefill", "decode", "train"] = axis(
+        "Whole sequences (prefill), one token of each (decode), or forward and backward of whole sequences (train).",
+        group="Workload",
         default="prefill",
-        metadata=axis(
-            "Whole sequences (prefill), one token of each (decode), or forward and backward of whole sequences (train).",
-            group="Workload",
-        ),
     )
-    attention: Attention = field(default="causal", metadata=like(TrainingWorkload, "attention"))
-    sparse: bool = field(default=False, metadata=axis("Use the peak rate for sparse operands.", group="Precision"))
+    attention: Attention = like(TrainingWorkload, "attention")
+    sparse: bool = axis("Use the peak rate for sparse operands.", group="Precision", default=False)
 
 
 def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:

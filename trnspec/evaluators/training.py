@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.assumptions import spaced
@@ -97,11 +97,8 @@ class TrainingQuestion(
 ):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    must_fit: bool = field(
-        default=True,
-        metadata=axis(
-            "Reject a layout that does not fit in memory, instead of reporting its step time.", group="Output"
-        ),
+    must_fit: bool = axis(
+        "Reject a layout that does not fit in memory, instead of reporting its step time.", group="Output", default=True
     )
 
     def layout(self, ranks: int, *, calibrated: bool = False) -> Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import duration
@@ -49,91 +49,72 @@ Objective = Literal["cost", "chips", "energy"]
 class PlanServingQuestion(Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    model: str = field(metadata=like(Workload, "model"))
-    rate: float | None = field(
-        default=None,
-        metadata=axis(
-            "Requests per second of the fleet.",
-            "REQUESTS/S",
-            group="Workload",
-            unset="that of the arrivals in lengths",
-            minimum=0,
-        ),
+    model: str = like(Workload, "model")
+    rate: float | None = axis(
+        "Requests per second of the fleet.",
+        "REQUESTS/S",
+        group="Workload",
+        unset="that of the arrivals in lengths",
+        minimum=0,
     )
-    isl: int = field(
-        default=1024,
-        metadata=axis("Mean prompt length (input sequence length).", "TOKENS", group="Workload", minimum=1),
+    isl: int = axis("Mean prompt length (input sequence length).", "TOKENS", group="Workload", minimum=1, default=1024)
+    osl: int = axis("Mean output length (output sequence length).", "TOKENS", group="Workload", minimum=2, default=1024)
+    lengths: str | None = axis(
+        "CSV file with the columns isl and osl, one request per line, instead of means; with a column arrival, in "
+        "seconds, its requests are simulated.",
+        "FILE",
+        group="Workload",
+        unset="none",
     )
-    osl: int = field(
-        default=1024,
-        metadata=axis("Mean output length (output sequence length).", "TOKENS", group="Workload", minimum=2),
-    )
-    lengths: str | None = field(
-        default=None,
-        metadata=axis(
-            "CSV file with the columns isl and osl, one request per line, instead of means; with a column arrival, in "
-            "seconds, its requests are simulated.",
-            "FILE",
-            group="Workload",
-            unset="none",
-        ),
-    )
-    prefix_hit: float = field(default=0.0, metadata=like(InferenceQuestion, "prefix_hit"))
-    ttft: str = field(default="1s", metadata=axis("Limit of the time to first token.", "TIME", group="Goal"))
-    tpot: str = field(default="50ms", metadata=axis("Limit of the time per output token.", "TIME", group="Goal"))
-    percentile: float = field(
+    prefix_hit: float = like(InferenceQuestion, "prefix_hit")
+    ttft: str = axis("Limit of the time to first token.", "TIME", group="Goal", default="1s")
+    tpot: str = axis("Limit of the time per output token.", "TIME", group="Goal", default="50ms")
+    percentile: float = axis(
+        "Percentile of requests that both limits are for.",
+        "PERCENT",
+        group="Goal",
+        minimum=1,
+        maximum=99.9,
         default=95.0,
-        metadata=axis(
-            "Percentile of requests that both limits are for.", "PERCENT", group="Goal", minimum=1, maximum=99.9
-        ),
     )
-    objective: Objective = field(
-        default="cost",
-        metadata=axis("What is smallest in the best plan: USD per token, chips, or energy per token.", group="Goal"),
+    objective: Objective = axis(
+        "What is smallest in the best plan: USD per token, chips, or energy per token.", group="Goal", default="cost"
     )
-    on: tuple[str, ...] = field(metadata=like(System, "on"))
-    prefill_on: str | None = field(
-        default=None, metadata=like(InferenceQuestion, "prefill_on", unset="the system that decodes")
+    on: tuple[str, ...] = like(System, "on")
+    prefill_on: str | None = like(InferenceQuestion, "prefill_on", unset="the system that decodes")
+    lnc: int | None = like(System, "lnc")
+    price: str | None = like(Prices, "price")
+    region: str | None = like(Prices, "region")
+    price_type: PriceType | None = like(
+        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
     )
-    lnc: int | None = field(default=None, metadata=like(System, "lnc"))
-    price: str | None = field(default=None, metadata=like(Prices, "price"))
-    region: str | None = field(default=None, metadata=like(Prices, "region"))
-    price_type: PriceType | None = field(
-        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
-    )
-    calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
-    era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    framework: FrameworkName | None = field(default=None, metadata=like(ServingSchedule, "framework"))
-    tp: tuple[int, ...] | None = field(
-        default=None, metadata=like(Parallelism, "tp", unset="powers of two within a system")
-    )
-    pp: tuple[int, ...] = field(default=(1,), metadata=like(Degrees, "pp"))
-    ep: tuple[int, ...] | None = field(
-        default=None, metadata=like(Degrees, "ep", unset="1; with experts also replicas of a system")
-    )
-    pools: tuple[Pools, ...] = field(
+    calibration: str = like(CalibratedSystem, "calibration")
+    era: str | None = like(CalibratedSystem, "era")
+    framework: FrameworkName | None = like(ServingSchedule, "framework")
+    tp: tuple[int, ...] | None = like(Parallelism, "tp", unset="powers of two within a system")
+    pp: tuple[int, ...] = like(Degrees, "pp", default=(1,))
+    ep: tuple[int, ...] | None = like(Degrees, "ep", unset="1; with experts also replicas of a system")
+    pools: tuple[Pools, ...] = axis(
+        "Whether the same replicas compute prompts and decode, or two pools.",
+        group="Parallelism",
         default=("aggregated", "disaggregated"),
-        metadata=axis("Whether the same replicas compute prompts and decode, or two pools.", group="Parallelism"),
     )
-    running: int | None = field(
-        default=None,
-        metadata=axis(
-            "Most requests that a replica runs at the same time.",
-            "REQUESTS",
-            group="Schedule",
-            unset=f"those that fit, up to {MOST_RUNNING}",
-            minimum=1,
-        ),
+    running: int | None = axis(
+        "Most requests that a replica runs at the same time.",
+        "REQUESTS",
+        group="Schedule",
+        unset=f"those that fit, up to {MOST_RUNNING}",
+        minimum=1,
     )
-    chunk: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "chunk"))
-    context_buckets: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "context_buckets"))
-    draft: str | None = field(default=None, metadata=like(InferenceQuestion, "draft"))
-    acceptance: float = field(default=0.7, metadata=like(InferenceQuestion, "acceptance"))
-    speculate: int = field(default=4, metadata=like(InferenceQuestion, "speculate"))
-    dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
-    weight_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "weight_dtype"))
-    kv_dtype: tuple[str, ...] | None = field(default=None, metadata=like(InferenceQuestion, "kv_dtype"))
-    reserve: str | None = field(default=None, metadata=like(InferenceQuestion, "reserve"))
+    chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
+    context_buckets: tuple[int, ...] | None = like(ServingSchedule, "context_buckets")
+    draft: str | None = like(InferenceQuestion, "draft")
+    acceptance: float = like(InferenceQuestion, "acceptance")
+    speculate: int = like(InferenceQuestion, "speculate")
+    dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
+    weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
+    kv_dtype: tuple[str, ...] | None = like(InferenceQuestion, "kv_dtype")
+    reserve: str | None = like(InferenceQuestion, "reserve")
 
 
 def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import amount, duration, until
@@ -77,109 +77,75 @@ _DIVISIBLE = 4
 class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    model: str = field(metadata=like(Workload, "model"))
-    tokens: str = field(metadata=axis("Tokens of the run, such as 10T or 300B.", "TOKENS", group="Workload"))
-    on: tuple[str, ...] = field(metadata=like(System, "on"))
-    seq: int | None = field(
-        default=None,
-        metadata=like(Workload, "seq", unset=f"the model's context, at most {LONGEST_SEQUENCE:,}"),
+    model: str = like(Workload, "model")
+    tokens: str = axis("Tokens of the run, such as 10T or 300B.", "TOKENS", group="Workload")
+    on: tuple[str, ...] = like(System, "on")
+    seq: int | None = like(Workload, "seq", unset=f"the model's context, at most {LONGEST_SEQUENCE:,}")
+    global_batch: int | None = like(
+        TrainingWorkload,
+        "global_batch",
+        unset=f"about {BATCH_FACTOR} tokens^{BATCH_EXPONENT} tokens per step: 4 M for 1T, 16 M for 10T to 15T",
     )
-    global_batch: int | None = field(
-        default=None,
-        metadata=like(
-            TrainingWorkload,
-            "global_batch",
-            unset=f"about {BATCH_FACTOR} tokens^{BATCH_EXPONENT} tokens per step: 4 M for 1T, 16 M for 10T to 15T",
-        ),
+    deadline: str | None = axis(
+        "Time that the run may take, such as 60d, or its last day, such as 2027-03-31, if it begins today.",
+        "TIME",
+        group="Goal",
+        unset="none",
     )
-    deadline: str | None = field(
-        default=None,
-        metadata=axis(
-            "Time that the run may take, such as 60d, or its last day, such as 2027-03-31, if it begins today.",
-            "TIME",
-            group="Goal",
-            unset="none",
-        ),
+    budget: str | None = axis("Cost that the run may have, such as 3M.", "USD", group="Goal", unset="none")
+    objective: Objective = axis("What is smallest in the best plan that meets the goals.", group="Goal", default="cost")
+    count: tuple[int, ...] | None = axis(
+        "How many of each system.",
+        "COUNT",
+        group="System",
+        unset="powers of two while they pay, and counts between them",
+        minimum=1,
     )
-    budget: str | None = field(
-        default=None, metadata=axis("Cost that the run may have, such as 3M.", "USD", group="Goal", unset="none")
+    price: str | None = like(Prices, "price")
+    region: str | None = like(Prices, "region")
+    price_type: PriceType | None = like(
+        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
     )
-    objective: Objective = field(
-        default="cost", metadata=axis("What is smallest in the best plan that meets the goals.", group="Goal")
+    calibration: str = like(CalibratedSystem, "calibration")
+    era: str | None = like(CalibratedSystem, "era")
+    production_factor: float | None = axis(
+        "Time of a step of the run over that of a benchmark; 1 for that of a benchmark.",
+        "FACTOR",
+        group="Reliability",
+        unset="that of published runs, with its spread",
+        minimum=1,
     )
-    count: tuple[int, ...] | None = field(
-        default=None,
-        metadata=axis(
-            "How many of each system.",
-            "COUNT",
-            group="System",
-            unset="powers of two while they pay, and counts between them",
-            minimum=1,
-        ),
+    mtbf: str | None = axis(
+        "Mean time between failures of one chip, such as 50000h.",
+        "TIME",
+        group="Reliability",
+        unset="that of Llama 3 405B on H100, 50,676 h, within 24,000 to 96,000",
     )
-    price: str | None = field(default=None, metadata=like(Prices, "price"))
-    region: str | None = field(default=None, metadata=like(Prices, "region"))
-    price_type: PriceType | None = field(
-        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
+    checkpoint_rate: str | None = axis(
+        'Rate at which all servers together write a checkpoint, such as "20 GB/s".',
+        "GB/s",
+        group="Reliability",
+        unset="the block storage of the servers, if published; else each checkpoint stops the work for a minute",
     )
-    calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
-    era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    production_factor: float | None = field(
-        default=None,
-        metadata=axis(
-            "Time of a step of the run over that of a benchmark; 1 for that of a benchmark.",
-            "FACTOR",
-            group="Reliability",
-            unset="that of published runs, with its spread",
-            minimum=1,
-        ),
+    restart: str | None = axis(
+        "Time from a failure to the first repeated step, such as 10min.",
+        "TIME",
+        group="Reliability",
+        unset="10 min, within 4 to 40",
     )
-    mtbf: str | None = field(
-        default=None,
-        metadata=axis(
-            "Mean time between failures of one chip, such as 50000h.",
-            "TIME",
-            group="Reliability",
-            unset="that of Llama 3 405B on H100, 50,676 h, within 24,000 to 96,000",
-        ),
+    spares: float | None = axis(
+        "Servers rented in addition, as a share.",
+        "SHARE",
+        group="Reliability",
+        unset="those that repair needs, else none",
+        minimum=0,
+        maximum=1,
     )
-    checkpoint_rate: str | None = field(
-        default=None,
-        metadata=axis(
-            'Rate at which all servers together write a checkpoint, such as "20 GB/s".',
-            "GB/s",
-            group="Reliability",
-            unset="the block storage of the servers, if published; else each checkpoint stops the work for a minute",
-        ),
-    )
-    restart: str | None = field(
-        default=None,
-        metadata=axis(
-            "Time from a failure to the first repeated step, such as 10min.",
-            "TIME",
-            group="Reliability",
-            unset="10 min, within 4 to 40",
-        ),
-    )
-    spares: float | None = field(
-        default=None,
-        metadata=axis(
-            "Servers rented in addition, as a share.",
-            "SHARE",
-            group="Reliability",
-            unset="those that repair needs, else none",
-            minimum=0,
-            maximum=1,
-        ),
-    )
-    repair: str | None = field(
-        default=None,
-        metadata=axis(
-            "Time for which a failed server is away: spares replace failed servers with a probability of 95 %.",
-            "TIME",
-            group="Reliability",
-            unset="failed servers are replaced at once",
-        ),
+    repair: str | None = axis(
+        "Time for which a failed server is away: spares replace failed servers with a probability of 95 %.",
+        "TIME",
+        group="Reliability",
+        unset="failed servers are replaced at once",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
@@ -44,80 +44,64 @@ LENGTH = 1024
 class SearchQuestion(Splits, Reserve, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    mode: Mode | None = field(
-        default=None,
-        metadata=axis("Training or inference.", group="Workload", unset="training if seq and global_batch are given"),
+    mode: Mode | None = axis(
+        "Training or inference.", group="Workload", unset="training if seq and global_batch are given"
     )
-    model: str = field(metadata=like(TrainingWorkload, "model"))
-    seq: int | None = field(default=None, metadata=like(TrainingWorkload, "seq", unset="required for training"))
-    global_batch: int | None = field(
-        default=None, metadata=like(TrainingWorkload, "global_batch", unset="required for training")
+    model: str = like(TrainingWorkload, "model")
+    seq: int | None = like(TrainingWorkload, "seq", unset="required for training")
+    global_batch: int | None = like(TrainingWorkload, "global_batch", unset="required for training")
+    attention: questions.Attention = like(TrainingWorkload, "attention")
+    prompt: int | None = like(ServingWorkload, "prompt", unset=str(LENGTH))
+    output: int | None = like(ServingWorkload, "output", unset=str(LENGTH))
+    batch: tuple[int, ...] | None = like(ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}")
+    on: tuple[str, ...] = like(System, "on")
+    chips: int | None = like(System, "chips")
+    lnc: int | None = like(System, "lnc")
+    calibration: str = like(CalibratedSystem, "calibration")
+    era: str | None = like(CalibratedSystem, "era")
+    framework: questions.FrameworkName | None = like(questions.Software, "framework")
+    dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
+    optimizer: questions.OptimizerName | None = like(questions.TrainingPrecision, "optimizer")
+    gathered_inputs: bool | None = like(questions.Software, "gathered_inputs")
+    bucket: str | None = like(questions.Software, "bucket")
+    weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
+    kv_dtype: tuple[str, ...] | None = like(ServingPrecision, "kv_dtype")
+    schedule: tuple[AnySchedule, ...] = like(Schedule, "schedule", default=("1f1b", "interleaved"))
+    recompute: tuple[AnyRecompute, ...] | None = like(
+        Schedule, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one"
     )
-    attention: questions.Attention = field(default="causal", metadata=like(TrainingWorkload, "attention"))
-    prompt: int | None = field(default=None, metadata=like(ServingWorkload, "prompt", unset=str(LENGTH)))
-    output: int | None = field(default=None, metadata=like(ServingWorkload, "output", unset=str(LENGTH)))
-    batch: tuple[int, ...] | None = field(
-        default=None, metadata=like(ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}")
+    overlap: tuple[bool, ...] | None = like(StepSchedule, "overlap")
+    offload: tuple[questions.Offload, ...] = like(Schedule, "offload", default=("none",))
+    host_link: str | None = like(StepSchedule, "host_link")
+    batching: Literal["continuous", "static"] | None = like(ServingSchedule, "batching")
+    chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
+    prefix_hit: float = like(ServingSchedule, "prefix_hit")
+    prefill_on: str | None = like(InferenceQuestion, "prefill_on")
+    draft: str | None = like(InferenceQuestion, "draft")
+    acceptance: float = like(InferenceQuestion, "acceptance")
+    speculate: int = like(InferenceQuestion, "speculate")
+    price: str | None = like(Prices, "price")
+    price_type: PriceType | None = like(
+        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
     )
-    on: tuple[str, ...] = field(metadata=like(System, "on"))
-    chips: int | None = field(default=None, metadata=like(System, "chips"))
-    lnc: int | None = field(default=None, metadata=like(System, "lnc"))
-    calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
-    era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    framework: questions.FrameworkName | None = field(default=None, metadata=like(questions.Software, "framework"))
-    dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
-    optimizer: questions.OptimizerName | None = field(
-        default=None, metadata=like(questions.TrainingPrecision, "optimizer")
+    region: str | None = like(Prices, "region")
+    objective: Objective | None = axis(
+        "What is best: the least time of a step, TTFT or TPOT, the most tokens/s per chip, the least cost (usd) or "
+        "energy of a million tokens (in serving of output tokens).",
+        group="Goal",
+        unset="step_time; in serving tokens_per_s_per_chip",
     )
-    gathered_inputs: bool | None = field(default=None, metadata=like(questions.Software, "gathered_inputs"))
-    bucket: str | None = field(default=None, metadata=like(questions.Software, "bucket"))
-    weight_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "weight_dtype"))
-    kv_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "kv_dtype"))
-    schedule: tuple[AnySchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
-    recompute: tuple[AnyRecompute, ...] | None = field(
-        default=None, metadata=like(Schedule, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one")
+    where: str | None = axis(
+        "A condition on measures and degrees, such as 'memory < 80 GiB and tpot < 30 ms'; see the reference.",
+        "CONDITION",
+        group="Goal",
+        unset="none",
     )
-    overlap: tuple[bool, ...] | None = field(default=None, metadata=like(StepSchedule, "overlap"))
-    offload: tuple[questions.Offload, ...] = field(default=("none",), metadata=like(Schedule, "offload"))
-    host_link: str | None = field(default=None, metadata=like(StepSchedule, "host_link"))
-    batching: Literal["continuous", "static"] | None = field(default=None, metadata=like(ServingSchedule, "batching"))
-    chunk: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "chunk"))
-    prefix_hit: float = field(default=0.0, metadata=like(ServingSchedule, "prefix_hit"))
-    prefill_on: str | None = field(default=None, metadata=like(InferenceQuestion, "prefill_on"))
-    draft: str | None = field(default=None, metadata=like(InferenceQuestion, "draft"))
-    acceptance: float = field(default=0.7, metadata=like(InferenceQuestion, "acceptance"))
-    speculate: int = field(default=4, metadata=like(InferenceQuestion, "speculate"))
-    price: str | None = field(default=None, metadata=like(Prices, "price"))
-    price_type: PriceType | None = field(
-        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
-    )
-    region: str | None = field(default=None, metadata=like(Prices, "region"))
-    objective: Objective | None = field(
-        default=None,
-        metadata=axis(
-            "What is best: the least time of a step, TTFT or TPOT, the most tokens/s per chip, the least cost (usd) or "
-            "energy of a million tokens (in serving of output tokens).",
-            group="Goal",
-            unset="step_time; in serving tokens_per_s_per_chip",
-        ),
-    )
-    where: str | None = field(
-        default=None,
-        metadata=axis(
-            "A condition on measures and degrees, such as 'memory < 80 GiB and tpot < 30 ms'; see the reference.",
-            "CONDITION",
-            group="Goal",
-            unset="none",
-        ),
-    )
-    pareto: tuple[str, ...] | None = field(
-        default=None,
-        metadata=axis(
-            "Also the Pareto front of two or three measures: time, cost, energy, memory, throughput, or measures by name.",
-            "MEASURE",
-            group="Goal",
-            unset="none",
-        ),
+    pareto: tuple[str, ...] | None = axis(
+        "Also the Pareto front of two or three measures: time, cost, energy, memory, throughput, or measures by name.",
+        "MEASURE",
+        group="Goal",
+        unset="none",
     )
 
     @property

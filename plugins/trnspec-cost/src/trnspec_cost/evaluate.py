@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec import Answer, Assumption, Evaluation, UsageError
 from trnspec.evaluation.questions import Prices, System, axis, like, system_and_count
@@ -25,15 +25,12 @@ _MILLION = 1e6
 class CostQuestion(Prices):
     """The inputs of the evaluator."""
 
-    on: str = field(metadata=like(System, "on"))
-    hours: float | None = field(
-        default=None, metadata=axis("Rental time; or step time and steps.", "HOURS", group="Workload")
-    )
-    step_time: float | None = field(default=None, metadata=axis("Time per step.", "SECONDS", group="Workload"))
-    steps: int | None = field(default=None, metadata=axis("Number of steps.", "STEPS", group="Workload"))
-    tokens: float | None = field(
-        default=None,
-        metadata=axis("Tokens processed in the run, for the cost per million tokens.", "TOKENS", group="Workload"),
+    on: str = like(System, "on")
+    hours: float | None = axis("Rental time; or step time and steps.", "HOURS", group="Workload", default=None)
+    step_time: float | None = axis("Time per step.", "SECONDS", group="Workload", default=None)
+    steps: int | None = axis("Number of steps.", "STEPS", group="Workload", default=None)
+    tokens: float | None = axis(
+        "Tokens processed in the run, for the cost per million tokens.", "TOKENS", group="Workload", default=None
     )
 
 

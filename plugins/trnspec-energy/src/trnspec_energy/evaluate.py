@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.evaluation.questions import Question, System, axis, like, system_and_count
@@ -22,37 +22,23 @@ _HOUR = 3600.0
 class EnergyQuestion(Question):
     """The inputs of the evaluator."""
 
-    on: str = field(metadata=like(System, "on"))
-    hours: float | None = field(
-        default=None,
-        metadata=axis("Duration of the run; or chip-hours, or step time and steps.", "HOURS", group="Workload"),
+    on: str = like(System, "on")
+    hours: float | None = axis(
+        "Duration of the run; or chip-hours, or step time and steps.", "HOURS", group="Workload", default=None
     )
-    chip_hours: float | None = field(
-        default=None, metadata=axis("Hours of all chips together.", "HOURS", group="Workload")
-    )
-    step_time: float | None = field(default=None, metadata=axis("Time per step.", "SECONDS", group="Workload"))
-    steps: int | None = field(default=None, metadata=axis("Number of steps.", "STEPS", group="Workload"))
-    power: str | None = field(
-        default=None,
-        metadata=axis('Power of one chip, such as "500 W".', "W", group="Power", unset="that of the catalog"),
-    )
-    share: float = field(
+    chip_hours: float | None = axis("Hours of all chips together.", "HOURS", group="Workload", default=None)
+    step_time: float | None = axis("Time per step.", "SECONDS", group="Workload", default=None)
+    steps: int | None = axis("Number of steps.", "STEPS", group="Workload", default=None)
+    power: str | None = axis('Power of one chip, such as "500 W".', "W", group="Power", unset="that of the catalog")
+    share: float = axis(
+        "Mean power as a share of the chip power, above 0 and up to 1.",
+        "SHARE",
+        group="Power",
+        maximum=1,
+        minimum=0,
         default=1.0,
-        metadata=axis(
-            "Mean power as a share of the chip power, above 0 and up to 1.",
-            "SHARE",
-            group="Power",
-            maximum=1,
-            minimum=0,
-        ),
     )
-    pue: float | None = field(
-        default=None,
-        metadata=axis(
-            "Power usage effectiveness (PUE): energy of the facility over that of its machines.",
-            "RATIO", group="Power", minimum=1,
-        ),
-    )  # fmt: skip
+    pue: float | None = axis("Power usage effectiveness (PUE): energy of the facility over that of its machines.", "RATIO", group="Power", minimum=1, default=None)  # fmt: skip
 
 
 def energy(catalog: Catalog, question: EnergyQuestion) -> Evaluation:
