@@ -170,21 +170,20 @@ def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator:
         yield Fault(path, str(error), key=True)
         return
     for key, value in scenario.inputs.items():
-        at: Path = (*path, "inputs", key)
+        inherited = key not in own.inputs
+        if inherited and not own.evaluator:
+            continue  # reported at the base
+        at: Path = (*path, "evaluator") if inherited else (*path, "inputs", key)
         if key not in known:
-            if key in own.inputs or own.evaluator:
-                hint = did_you_mean(key.replace("-", "_"), known) or f"it has {', '.join(known)}"
-                if key not in own.inputs:
-                    hint = f"leave base out, and write the inputs of {name}"
-                inherited = "" if key in own.inputs else f", which {scenario.name} inherits"
-                at = at if key in own.inputs else (*path, "evaluator")
-                yield Fault(at, f"the evaluator {name} has no input {key!r}{inherited}", hint, key=key in own.inputs)
-        elif key in own.inputs or own.evaluator:
-            try:
-                known[key].check(value)
-            except UsageError as error:
-                hint = f"trnspec eval {name} --help lists the inputs"
-                yield Fault(at if key in own.inputs else (*path, "evaluator"), str(error), hint)
+            which = f", which {scenario.name} inherits" if inherited else ""
+            hint = did_you_mean(key.replace("-", "_"), known) or f"it has {', '.join(known)}"
+            hint = f"leave base out, and write the inputs of {name}" if inherited else hint
+            yield Fault(at, f"the evaluator {name} has no input {key!r}{which}", hint, key=not inherited)
+            continue
+        try:
+            known[key].check(value)
+        except UsageError as error:
+            yield Fault(at, str(error), f"trnspec eval {name} --help lists the inputs")
     missing = [one for one in known.values() if one.required and one.name not in scenario.inputs]
     if missing:
         needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
@@ -287,50 +286,41 @@ def rows(outcomes: Sequence[Outcome], graph: Graph) -> tuple[list[Row], dict[str
 def changed_inputs(one: Outcome, other: Outcome, graph: Graph) -> list[Difference]:
     """The inputs and assumptions that differ."""
     first, second = settings((one, other), graph)
-    return [
-        _difference(name, (first[name], second[name]), _unit(first[name], second[name]))
-        for name in first
-        if first[name] != second[name]
-    ]
+    return [_of_input(name, first[name], second[name]) for name in first if first[name] != second[name]]
+
+
+def _of_input(name: str, *values: Any) -> Difference:
+    texts = tuple(str(v) if isinstance(v, FigureValue) else measure(v) for v in values)
+    unit = next((v.unit for v in values if isinstance(v, FigureValue)), "")
+    numbers = tuple(v.number if isinstance(v, FigureValue) else v for v in values)
+    return Difference(name, (numbers[0], numbers[1]), (texts[0], texts[1]), unit, _ratio(*numbers))
 
 
 def changed_answers(one: Outcome, other: Outcome) -> tuple[list[Difference], list[str]]:
     """The answers that differ, and the names of those that are equal."""
     first, second = _answers(one.result), _answers(other.result)
-    changed: list[Difference] = []
-    equal: list[str] = []
-    for name in dict.fromkeys([*first, *second]):
-        a, b = first.get(name), second.get(name)
-        if a is not None and b is not None and (a.value, a.unit, a.kind) == (b.value, b.unit, b.kind):
-            equal.append(name)
-            continue
-        changed.append(_of_answers(name, a, b))
-    return changed, equal
+    pairs = {name: (first.get(name), second.get(name)) for name in (*first, *second)}
+    equal = [name for name, (a, b) in pairs.items() if _compared(a) == _compared(b)]
+    return [_of_answers(name, *pair) for name, pair in pairs.items() if name not in equal], equal
 
 
-def _of_answers(name: str, a: Answer | None, b: Answer | None) -> Difference:
-    known = [x for x in (a, b) if x is not None]
-    texts = tuple("-" if x is None else printed(x).value for x in (a, b))
-    values = tuple(None if x is None else x.value for x in (a, b))
-    kinds = [x.kind or "none" for x in known]
-    comparable = len(known) == 2 and known[0].unit == known[1].unit and kinds[0] == kinds[1]
-    note = f"{kinds[0]} and {kinds[1]}: not comparable" if len(known) == 2 and kinds[0] != kinds[1] else ""
+def _compared(answer: Answer | None) -> Any:
+    return None if answer is None else (answer.value, answer.unit, answer.kind)
+
+
+def _of_answers(name: str, *pair: Answer | None) -> Difference:
+    known = [answer for answer in pair if answer is not None]
+    texts = tuple("-" if answer is None else printed(answer).value for answer in pair)
+    values = tuple(None if answer is None else answer.value for answer in pair)
+    kinds = list(dict.fromkeys(answer.kind or "none" for answer in known))
+    note = f"{' and '.join(kinds)}: not comparable" if len(kinds) > 1 else ""
+    comparable = len(known) == 2 and known[0].unit == known[1].unit and not note
     ratio = _ratio(*values) if comparable else None
     return Difference(name, (values[0], values[1]), (texts[0], texts[1]), known[0].unit, ratio, note)
 
 
-def _difference(name: str, values: tuple[Any, Any], unit: str) -> Difference:
-    texts = tuple(str(v) if isinstance(v, FigureValue) else measure(v) for v in values)
-    numbers = tuple(v.number if isinstance(v, FigureValue) else v for v in values)
-    return Difference(name, (numbers[0], numbers[1]), (texts[0], texts[1]), unit, _ratio(*numbers))
-
-
 def _ratio(first: Any, second: Any) -> float | None:
     return second / first if is_number(first) and is_number(second) and first else None
-
-
-def _unit(*values: Any) -> str:
-    return next((v.unit for v in values if isinstance(v, FigureValue)), "")
 
 
 def difference_table(what: str, names: tuple[str, str], differences: Sequence[Difference]) -> Table:
