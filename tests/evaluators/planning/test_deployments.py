@@ -17,7 +17,7 @@ from trnspec.evaluators.planning import serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
-from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
+from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem, _time, _up
 from trnspec.evaluators.planning.sizes import LARGEST, _with_systems, sized
 from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
@@ -270,10 +270,11 @@ def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> No
     """Whole systems of each pool; replicas of both, as many as there were on a system."""
     q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
     limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
-    plan = offers(CAT, q, "trn2.48xlarge", limits, equal_lengths(2048, 256, 200.0)).plans[0]
+    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
+    plan = offers(problem, "trn2.48xlarge").plans[0]
     count = plan.pools[0][1]
     for more in (count + 1, 2 * count + 1):
-        (larger,) = _with_systems(CAT, q, plan, more)
+        (larger,) = _with_systems(problem, plan, more)
         assert larger.pools[0] == ("trn2.48xlarge", more)
         assert larger.pools[1:] == tuple((on, math.ceil(n * more / count)) for on, n in plan.pools[1:])
         assert larger.fleet.replicas == plan.fleet.replicas * more // count
@@ -285,8 +286,9 @@ def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> No
 def test_pools_on_the_same_systems_use_all_ranks() -> None:
     q = question(**OFFERED, pools=("disaggregated",))
     limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
-    plan = offers(CAT, q, "trn2.48xlarge", limits, equal_lengths(2048, 256, 200.0)).plans[0]
-    plans = _with_systems(CAT, q, plan, plan.pools[0][1] + 1)
+    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
+    plan = offers(problem, "trn2.48xlarge").plans[0]
+    plans = _with_systems(problem, plan, plan.pools[0][1] + 1)
 
     assert len({one.fleet.prefills for one in plans}) == len(plans) > 2
     for one in plans:
@@ -300,15 +302,16 @@ def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
     """In the simulation, whose limits need another number than those of the queueing model."""
     q = question(**OFFERED, pools=(pools,))
     limits, lengths = Limits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
-    plan = offers(CAT, q, "trn2.48xlarge", limits, lengths).plans[0]
-    found = sized(CAT, q, plan, limits, lengths)
+    problem = Problem(CAT, q, limits, lengths)
+    plan = offers(problem, "trn2.48xlarge").plans[0]
+    found = sized(problem, plan)
 
     assert found is not None
     systems = found.pools[0][1]
     times = found.percentiles(95.0, lengths)
     assert times is not None
     assert (times[0] <= 1.0, times[1] <= 0.04) == (True, True)
-    fewer = [one.percentiles(95.0, lengths, 0.0) for one in _with_systems(CAT, q, plan, systems - 1)]
+    fewer = [one.percentiles(95.0, lengths, 0.0) for one in _with_systems(problem, plan, systems - 1)]
     assert all(each is None or each[0] > 1.0 or each[1] > 0.04 for each in fewer)
 
 
@@ -316,9 +319,9 @@ def test_limits_that_no_number_of_systems_meets() -> None:
     """A fleet grows up to a multiple of what the queueing model computes."""
     q = question(**OFFERED, pools=("aggregated",))
     lengths = equal_lengths(2048, 256, 200.0)
-    plan = offers(CAT, q, "trn2.48xlarge", Limits(ttft=1.0, tpot=0.04, percentile=95.0), lengths).plans[0]
+    met, missed = (Problem(CAT, q, Limits(ttft=ttft, tpot=0.04, percentile=95.0), lengths) for ttft in (1.0, 1e-3))
 
-    assert sized(CAT, q, plan, Limits(ttft=1e-3, tpot=0.04, percentile=95.0), lengths) is None
+    assert sized(missed, offers(met, "trn2.48xlarge").plans[0]) is None
     assert LARGEST > 1
 
 

@@ -16,7 +16,6 @@ from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
 from trnspec.perf.serving.replay import replay
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.evaluators.planning.requests import Lengths
-    from trnspec.evaluators.planning.serving import PlanServingQuestion
+    from trnspec.evaluators.planning.serving import Problem
 
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
@@ -243,126 +242,101 @@ class Offers:
     reasons: list[Reason] = field(factory=list)
 
 
-def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
+def offers(problem: Problem, on: str) -> Offers:
     """The fleets on one kind of system; several of them where a model does not fit on one, or may split its experts.
 
     Raises:
         RefusalError: No deployment is valid, or a figure is not published.
     """
-    found = _offers(catalog, q, on, limits, lengths)
+    q = problem.question
+    found = _offers(problem, on)
     if "*" in on or q.pp != (1,):
         return found
     for unit in UNITS if not (found.plans or found.missed) else ():
         # Layers that cannot be divided into stages, such as 61, leave tensor and expert parallelism.
         for pp in (unit, 1):
-            larger = _offers(catalog, evolve(q, pp=(pp,)), f"{on}*{unit}", limits, lengths)
+            larger = _offers(evolve(problem, question=evolve(q, pp=(pp,))), f"{on}*{unit}")
             if larger.plans or larger.missed:
                 return larger
-    for unit in WIDE if model_named(catalog.graph, q.model).spec.experts is not None else ():
-        wide = _offers(catalog, q, f"{on}*{unit}", limits, lengths, wide=True)
+    for unit in WIDE if model_named(problem.catalog.graph, q.model).spec.experts is not None else ():
+        wide = _offers(problem, f"{on}*{unit}", wide=True)
         found.plans.extend(wide.plans)
         found.missed.extend(wide.missed)
     return found
 
 
-def _offers(  # the parts of a question
-    catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths, *, wide: bool = False
-) -> Offers:
-    offer = Offers()
-    decoding = list(deployed(catalog, q, on, lengths, offer.reasons, wide=wide))
-    if "aggregated" in q.pools:
-        for one in decoding:
-            smallest(catalog, q, one, limits, lengths, offer)
-    if "disaggregated" in q.pools:
-        _disaggregated(catalog, q, on, limits, lengths, offer, wide=wide)
+def _offers(problem: Problem, on: str, *, wide: bool = False) -> Offers:
+    offer, pools = Offers(), problem.question.pools
+    for one in deployed(problem.catalog, problem.question, on, problem.lengths, offer.reasons, wide=wide):
+        if "aggregated" not in pools:
+            continue
+        found = smallest(problem, one)
+        if isinstance(found, FleetPlan):
+            offer.plans.append(found)
+        elif isinstance(found, Missed):
+            offer.missed.append(found)
+        else:
+            offer.reasons.append((on, f"more than {MOST_SYSTEMS:,} systems are needed"))
+    if "disaggregated" in pools:
+        _disaggregated(problem, on, offer, wide=wide)
     return offer
 
 
-def careful_factors(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, float]:
-    """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
-    if spread is None:
-        return 1.0, 1.0
-    prompts, steps = spread.factors(NormalDist().inv_cdf(q.confidence))
-    return max(1.0, prompts), max(1.0, steps)
-
-
-def smallest(  # the parts of a question
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    one: Deployed,
-    limits: Limits,
-    lengths: Lengths,
-    offer: Offers,
-    *,
-    utilized: float = MOST_UTILIZED,
-) -> None:
-    """Adds the smallest fleet of a deployment that meets the limits, or why there is none."""
-    careful = Fleet(replica=one.replica, replicas=1).slower(*careful_factors(q, one.spread))
-    rate = lengths.rate
+def smallest(problem: Problem, one: Deployed) -> FleetPlan | Missed | None:
+    """The smallest fleet of a deployment that meets the limits; ``None`` if it has too many systems."""
+    limits, rate = problem.limits, problem.lengths.rate
+    careful = Fleet(replica=one.replica, replicas=1).slower(*problem.factors(one.spread))
     idle = careful.at(_IDLE * careful.saturation)
     if not limits.met(idle):
         assert idle is not None
-        offer.missed.append(Missed(deployed=one, state=idle, relaxed=careful.at(_RELAXED * careful.saturation)))
-        return
+        return Missed(deployed=one, state=idle, relaxed=careful.at(_RELAXED * careful.saturation))
 
     def met(systems: int) -> bool:
         replicas = systems * one.per_system
         share = rate / replicas
-        return share <= utilized * careful.saturation and limits.met(evolve(careful, replicas=replicas).at(rate))
+        return share <= problem.utilized * careful.saturation and limits.met(
+            evolve(careful, replicas=replicas).at(rate)
+        )
 
-    low = math.ceil(rate / (utilized * careful.saturation * one.per_system))
+    low = math.ceil(rate / (problem.utilized * careful.saturation * one.per_system))
     systems = least(met, max(1, low), MOST_SYSTEMS)
     if systems is None:
-        offer.reasons.append((one.on, f"more than {MOST_SYSTEMS:,} systems are needed"))
-        return
+        return None
     fleet = Fleet(replica=one.replica, replicas=systems * one.per_system)
-    offer.plans.append(fleet_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
+    return fleet_plan(problem, one, None, fleet, ((one.on, systems),))
 
 
-def _disaggregated(  # the parts of a question
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    on: str,
-    limits: Limits,
-    lengths: Lengths,
-    offer: Offers,
-    *,
-    wide: bool,
-) -> None:
+def _disaggregated(problem: Problem, on: str, offer: Offers, *, wide: bool) -> None:
     """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
-    rate, place = lengths.rate, q.prefill_on or on
+    catalog, q, lengths = problem.catalog, problem.question, problem.lengths
     reasons: list[Reason] = []
-    computing = list(deployed(catalog, evolve(q, ep=(1,)), place, lengths, reasons, part="prefill"))
+    computing = list(deployed(catalog, evolve(q, ep=(1,)), q.prefill_on or on, lengths, reasons, part="prefill"))
     computing.sort(key=lambda one: one.replica.each * one.ranks / one.setup.pool.system.ranks)
     quick = []
     for one in computing:
-        longest = one.replica.slower(*careful_factors(q, one.spread))
-        if longest.prompt + longest.fixed + longest.first <= limits.ttft:
+        longest = one.replica.slower(*problem.factors(one.spread))
+        if longest.prompt + longest.fixed + longest.first <= problem.limits.ttft:
             quick.append(one)
     for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
-        replicas = decoding_replicas(q, decoding, limits, rate)
+        name = f"tp {decoding.setup.question.tp}"
+        replicas = decoding_replicas(problem, decoding)
         if replicas is None:
-            reasons.append((f"tp {decoding.setup.question.tp}", "decodes slower than tpot"))
+            reasons.append((name, "decodes slower than tpot"))
             continue
-        plans = []
-        same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
-        for computing_one in same[:_PREFILLS]:
-            plan = with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
-            if plan is not None:
-                plans.append(plan)
-        if not plans:
-            why = "no prefill deployment computes a prompt and sends it within ttft"
-            reasons.append((f"tp {decoding.setup.question.tp}", why))
+        same = [one for one in quick if _dtypes(one) == _dtypes(decoding)][:_PREFILLS]
+        plans = [plan for one in same if (plan := with_prefill(problem, decoding, replicas, one)) is not None]
+        if plans:
+            best = min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(problem.limits)))
+            offer.plans.append(best)
         else:
-            offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
+            reasons.append((name, "no prefill deployment computes a prompt and sends it within ttft"))
     offer.reasons.extend((f"disaggregated {name}", why) for name, why in reasons)
 
 
-def decoding_replicas(
-    q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float, *, utilized: float = MOST_UTILIZED
-) -> int | None:
+def decoding_replicas(problem: Problem, decoding: Deployed) -> int | None:
     """The fewest replicas that decode within the limit of TPOT; ``None`` if not even many do."""
-    slow = Fleet(replica=decoding.replica, replicas=1).slower(*careful_factors(q, decoding.spread))
+    limits, rate, utilized = problem.limits, problem.lengths.rate, problem.utilized
+    slow = Fleet(replica=decoding.replica, replicas=1).slower(*problem.factors(decoding.spread))
 
     def decodes(replicas: int) -> bool:
         state = evolve(slow, replicas=replicas).at(rate)
@@ -380,33 +354,22 @@ def _dtypes(one: Deployed) -> tuple[str | None, ...]:
     return q.dtype, q.weight_dtype, q.kv_dtype
 
 
-def with_prefill(  # noqa: PLR0917  # what a pool depends on
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    decoding: Deployed,
-    replicas: int,
-    before: Deployed,
-    limits: Limits,
-    rate: float,
-    *,
-    utilized: float = MOST_UTILIZED,
-) -> FleetPlan | None:
+def with_prefill(problem: Problem, decoding: Deployed, replicas: int, before: Deployed) -> FleetPlan | None:
     """The smallest pool that computes prompts within the limit of TTFT for some replicas that decode."""
-    setup = decoding.setup
+    rate, utilized, setup = problem.lengths.rate, problem.utilized, decoding.setup
     assert setup.before is not None
     sender = evolve(setup.before, plan=before.setup.pool.plan, system=before.setup.pool.system)
     sent = transfer(evolve(setup, before=sender), sender)
-    prompts = careful_factors(q, before.spread)[0]
     slow = Fleet(
-        replica=decoding.replica.slower(1.0, careful_factors(q, decoding.spread)[1]), replicas=replicas,
-        prefill=before.replica.slower(prompts, 1.0), prefills=1, transfer=sent,
+        replica=decoding.replica.slower(1.0, problem.factors(decoding.spread)[1]), replicas=replicas,
+        prefill=before.replica.slower(problem.factors(before.spread)[0], 1.0), prefills=1, transfer=sent,
     )  # fmt: skip
     assert slow.prefill is not None
     load = rate * slow.prefill.each
 
     def computes(prefills: int) -> bool:
         state = evolve(slow, prefills=prefills).at(rate)
-        return state is not None and load <= utilized * prefills and limits.met(state)
+        return state is not None and load <= utilized * prefills and problem.limits.met(state)
 
     prefills = least(computes, max(1, math.ceil(load / utilized)), max(4, math.ceil(4 * load)))
     if prefills is None:
@@ -422,20 +385,15 @@ def with_prefill(  # noqa: PLR0917  # what a pool depends on
         replicas = int((systems * ranks - prefills * before.ranks) // decoding.ranks)
         pools = ((decoding.on, systems),)
     fleet = Fleet(replica=decoding.replica, replicas=replicas, prefill=before.replica, prefills=prefills, transfer=sent)
-    return fleet_plan(catalog, q, decoding, before, fleet, pools, rate)
+    return fleet_plan(problem, decoding, before, fleet, pools)
 
 
-def fleet_plan(  # noqa: PLR0917  # the parts of a plan
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    decoding: Deployed,
-    before: Deployed | None,
-    fleet: Fleet,
-    pools: tuple[tuple[str, int], ...],
-    rate: float,
+def fleet_plan(
+    problem: Problem, decoding: Deployed, before: Deployed | None, fleet: Fleet, pools: tuple[tuple[str, int], ...]
 ) -> FleetPlan:
-    """The plan of a fleet at a request rate, with its chips, prices, power and evidence."""
-    state = fleet.at(rate)
+    """The plan of a fleet, with its chips, prices, power and evidence."""
+    catalog, q = problem.catalog, problem.question
+    state = fleet.at(problem.lengths.rate)
     assert state is not None
     rents = [rent(catalog, _times(on, n), type=q.price_type, region=q.region, price=q.price) for on, n in pools]
     known = [r for r in rents if r is not None]

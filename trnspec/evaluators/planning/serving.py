@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import measure
@@ -36,10 +38,11 @@ from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
 from trnspec.model.quotes import PriceType
 from trnspec.perf import frameworks
+from trnspec.perf.serving.load import MOST_UTILIZED
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluators.planning.deployments import Spread
 
 Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""
@@ -117,6 +120,32 @@ class PlanServingQuestion(Confidence, Listed):
     reserve: str | None = like(InferenceQuestion, "reserve")
 
 
+@frozen(eq=False)
+class Problem:
+    """A fleet to plan.
+
+    Attributes:
+        catalog: The catalog.
+        question: The inputs.
+        limits: The limits.
+        lengths: The requests.
+        utilized: The share of saturation that each pool has at most by the queueing model.
+    """
+
+    catalog: Catalog = field(repr=False)
+    question: PlanServingQuestion
+    limits: Limits
+    lengths: Lengths
+    utilized: float = MOST_UTILIZED
+
+    def factors(self, spread: Spread | None) -> tuple[float, float]:
+        """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
+        if spread is None:
+            return 1.0, 1.0
+        prompts, steps = spread.factors(NormalDist().inv_cdf(self.question.confidence))
+        return max(1.0, prompts), max(1.0, steps)
+
+
 def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     """Plan a serving fleet: the systems and their number that serve a request rate within limits of TTFT and TPOT.
 
@@ -165,12 +194,13 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             place="context_buckets",
             hint=f"a bucket of at least {lengths.longest}",
         )
+    problem = Problem(catalog, q, limits, lengths)
     plans: list[FleetPlan] = []
     missed: list[Missed] = []
     rejected: list[tuple[str, str]] = []
     for on in q.on:
         try:
-            found = offers(catalog, q, on, limits, lengths)
+            found = offers(problem, on)
         except RefusalError as error:
             rejected.append((on, str(error)))
             continue
@@ -181,8 +211,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     if not plans:
         raise _no_plan(q, limits, missed, rejected)
     ranked = sorted(evident(plans, q.evidence), key=lambda plan: rank(plan, q.objective, limits, lengths))
-    ranked = _simulated(catalog, q, ranked, limits, lengths)
-    return page(catalog, q, limits, lengths, ranked, rejected)
+    return page(problem, _simulated(problem, ranked), rejected)
 
 
 def _lengths(q: PlanServingQuestion) -> Lengths:
@@ -211,16 +240,15 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
     return (is_bound(plan), *first, plan.before is not None, plan.risk(limits))
 
 
-def _simulated(
-    catalog: Catalog, q: PlanServingQuestion, ranked: list[FleetPlan], limits: Limits, lengths: Lengths
-) -> list[FleetPlan]:
+def _simulated(problem: Problem, ranked: list[FleetPlan]) -> list[FleetPlan]:
     """The plans, each with the fewest systems that meet the limits in a simulation; those that never do are left out.
 
     Of a trace, whose simulation takes longer, only the first plan is.
     """
+    q, limits, lengths = problem.question, problem.limits, problem.lengths
     waiting, done = list(ranked), set[int]()
     while unsized := [plan for plan in (waiting[:1] if lengths.trace is not None else waiting) if id(plan) not in done]:
-        larger = sized(catalog, q, unsized[0], limits, lengths)
+        larger = sized(problem, unsized[0])
         waiting.remove(unsized[0])
         if larger is not None:
             done.add(id(larger))
@@ -313,4 +341,4 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
 
 
-__all__ = ["PlanServingQuestion", "rank", "run"]
+__all__ = ["PlanServingQuestion", "Problem", "rank", "run"]

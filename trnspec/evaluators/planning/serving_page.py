@@ -35,32 +35,22 @@ if TYPE_CHECKING:
     from trnspec.evaluators.planning.deployments import Deployed
     from trnspec.evaluators.planning.fleets import FleetPlan, Limits
     from trnspec.evaluators.planning.requests import Lengths
-    from trnspec.evaluators.planning.serving import PlanServingQuestion
+    from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem
     from trnspec.evidence import UsedFigure
 
 OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
 """The columns of the table with the best plan of each kind of evidence."""
 
 
-def page(
-    catalog: Catalog,
-    question: PlanServingQuestion,
-    limits: Limits,
-    lengths: Lengths,
-    ranked: Sequence[FleetPlan],
-    rejected: Sequence[tuple[str, str]],
-) -> Evaluation:
+def page(problem: Problem, ranked: Sequence[FleetPlan], rejected: Sequence[tuple[str, str]]) -> Evaluation:
     """The evaluation with some plans.
 
     Args:
-        catalog: The catalog.
-        question: The inputs.
-        limits: The limits.
-        lengths: The requests.
+        problem: What was to plan.
         ranked: All plans, the best first.
         rejected: Systems without a plan, and the reason of each.
     """
-    q = question
+    catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     kinds, columns = best_of_kinds(ranked), _columns(ranked, limits, lengths)
     costs = {"million_tokens": lambda plan, hourly: plan.per_million_tokens(hourly / HOUR, lengths.osl)}
@@ -72,19 +62,18 @@ def page(
         by_price("Cost by price", catalog, ranked, q.region, costs) if q.price is None else None,
         _curve(best, limits),
     ]
-    evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
         title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
-        answers=tuple(_answers(catalog, ranked, kinds, q, limits, lengths)),
+        answers=tuple(_answers(problem, ranked, kinds)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),
         figures_used=_figures_used(best),
         tables=tuple(one for one in tables if one is not None),
         suggestions=(
             Suggestion("inference", _inference_inputs(q, best), "one replica at its mean batch, without load"),
         ),
-        evidence=evidence,
+        evidence=with_nearest_row(catalog, best),
         edition=catalog.edition or "",
     )
 
@@ -171,14 +160,8 @@ def _pools(plan: FleetPlan) -> str:
     return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
 
 
-def _answers(
-    catalog: Catalog,
-    ranked: Sequence[FleetPlan],
-    kinds: Sequence[FleetPlan],
-    q: PlanServingQuestion,
-    limits: Limits,
-    lengths: Lengths,
-) -> Iterator[Answer]:
+def _answers(problem: Problem, ranked: Sequence[FleetPlan], kinds: Sequence[FleetPlan]) -> Iterator[Answer]:
+    catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     state, kind = best.state, best.evidence.kind
     of = "of the trace" if lengths.trace is not None else "of random requests"
@@ -203,9 +186,9 @@ def _answers(
     chance = best.probability(limits, lengths)
     if chance is not None:
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
-    yield from _errors(catalog, best, q, limits, lengths)
+    yield from _errors(problem, best)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
-    yield _chips(catalog, q, ranked, limits, lengths)
+    yield _chips(problem, ranked)
     yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))
     if best.before is not None:
         yield Answer("prefill_replicas", best.fleet.prefills, note=_deployment(best.before))
@@ -239,11 +222,9 @@ def _commands(catalog: Catalog, model: str, best: FleetPlan, lengths: Lengths) -
         yield Answer(name, command, "sh", note=f"one {what}{unnamed}{next_replica(one)}{status}")
 
 
-def _chips(
-    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
-) -> Answer:
+def _chips(problem: Problem, ranked: Sequence[FleetPlan]) -> Answer:
     """The number of chips, with what the limits need at the ends of the interval of the times; of a wide one only the bound."""
-    chips, ends = int(ranked[0].chips), chips_interval(catalog, q, ranked, limits, lengths)
+    chips, ends = int(ranked[0].chips), chips_interval(problem, ranked)
     if ends is None:
         return Answer("chips", chips)
     low, high = ends
@@ -256,14 +237,12 @@ def _chips(
     return Answer("chips", chips, low=low, high=high, note=note)
 
 
-def _errors(
-    catalog: Catalog, best: FleetPlan, q: PlanServingQuestion, limits: Limits, lengths: Lengths
-) -> Iterator[Answer]:
+def _errors(problem: Problem, best: FleetPlan) -> Iterator[Answer]:
     """The times at the median of their errors where that is longer, and what computed times would need."""
     if best.spread is None:
         return
+    lengths, which = problem.lengths, problem.limits.percentile
     prompts, steps = best.spread.factors(0.0)
-    which = limits.percentile
     median = best.percentiles(which, lengths, 0.0)
     if max(prompts, steps) < NOTABLE or median is None:
         return
@@ -272,8 +251,8 @@ def _errors(
         if factor >= NOTABLE:
             note = f"{which:g}th percentile; half of the measured {what} took more than {factor:.2g} times the computed time"
             yield Answer(f"likely_{name}", value, "s", note=note, kind=best.evidence.kind)
-    first = resized(catalog, q, best, limits, lengths)
-    computed = None if first is None else sized(catalog, q, first, limits, lengths)
+    first = resized(problem, best)
+    computed = None if first is None else sized(problem, first)
     if computed is None or computed.chips >= best.chips:
         return
     cost = computed.million_tokens(lengths.osl)

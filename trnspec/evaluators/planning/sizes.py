@@ -10,9 +10,6 @@ from attrs import evolve
 from trnspec.evaluators.planning.deployments import NORMAL_90, Deployed, deployed
 from trnspec.evaluators.planning.fleets import (
     FleetPlan,
-    Limits,
-    Offers,
-    careful_factors,
     decoding_replicas,
     fleet_plan,
     smallest,
@@ -20,16 +17,13 @@ from trnspec.evaluators.planning.fleets import (
 )
 from trnspec.perf.lowering.calibrated import serving_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import least
 from trnspec.perf.serving.prefill import prefill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.planning.requests import Lengths
-    from trnspec.evaluators.planning.serving import PlanServingQuestion
+    from trnspec.evaluators.planning.serving import Problem
 
 LARGEST = 8
 """Largest factor by which a fleet grows beyond that of the queueing model to meet the limits in the simulation."""
@@ -39,23 +33,20 @@ _PACKED = 64
 """Prompts that share a pass in the bound of the rate."""
 
 
-def sized(
-    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
-) -> FleetPlan | None:
+def sized(problem: Problem, plan: FleetPlan) -> FleetPlan | None:
     """The plan with the fewest systems that meet the limits in the simulation; ``None`` if not even many do.
 
     Args:
-        catalog: The catalog.
-        q: The inputs.
+        problem: What to plan.
         plan: The plan, whose size is that of the queueing model.
-        limits: The limits.
-        lengths: The requests.
     """
     found: dict[int, FleetPlan] = {}
-    factors = careful_factors(q, plan.spread)
+    factors = problem.factors(plan.spread)
 
     def meets(systems: int) -> bool:
-        each = (one for one in _with_systems(catalog, q, plan, systems) if one.meets(limits, lengths, factors))
+        each = (
+            one for one in _with_systems(problem, plan, systems) if one.meets(problem.limits, problem.lengths, factors)
+        )
         best = next(each, None)
         if best is not None:
             found[systems] = best
@@ -67,71 +58,42 @@ def sized(
     return None if systems is None else found[systems]
 
 
-def _with_systems(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> list[FleetPlan]:
+def _with_systems(problem: Problem, plan: FleetPlan, systems: int) -> list[FleetPlan]:
     """The plan with another number of systems of the pool that decodes, and of others in proportion.
 
     Where both pools share systems, one for each of some numbers of replicas that prefill; all others decode.
     """
     (on, count), *others = plan.pools
-    rate, before = plan.state.rate, plan.before
+    rate, before, fleet = plan.state.rate, plan.before, plan.fleet
     pools = ((on, systems), *((other, -(-n * systems // count)) for other, n in others))
     if before is None or others:
-        fleets = [
-            evolve(
-                plan.fleet,
-                replicas=plan.fleet.replicas * systems // count,
-                prefills=plan.fleet.prefills * systems // count,
-            )
-        ]
+        sizes = [(fleet.replicas * systems // count, fleet.prefills * systems // count)]
     else:
-        assert plan.fleet.prefill is not None
+        assert fleet.prefill is not None
         ranks = systems * float(plan.decode.setup.pool.system.ranks)
-        least_ = math.floor(rate * plan.fleet.prefill.each) + 1
-        replicas = math.floor(rate / plan.fleet.replica.saturation) + 1
+        fewest = math.floor(rate * fleet.prefill.each) + 1
+        replicas = math.floor(rate / fleet.replica.saturation) + 1
         most = int((ranks - replicas * plan.decode.ranks) // before.ranks)
-        numbers = {least_ + (most - least_) * i // (_SPLITS - 1) for i in range(_SPLITS)} if most >= least_ else set()
-        fleets = [
-            evolve(plan.fleet, prefills=n, replicas=int((ranks - n * before.ranks) // plan.decode.ranks))
-            for n in sorted(numbers)
-        ]
-    return [
-        fleet_plan(catalog, q, plan.decode, before, fleet, pools, rate)
-        for fleet in fleets
-        if fleet.at(rate) is not None
-    ]
+        numbers = {fewest + (most - fewest) * i // (_SPLITS - 1) for i in range(_SPLITS)} if most >= fewest else set()
+        sizes = [(int((ranks - n * before.ranks) // plan.decode.ranks), n) for n in sorted(numbers)]
+    fleets = [evolve(fleet, replicas=replicas, prefills=prefills) for replicas, prefills in sizes]
+    return [fleet_plan(problem, plan.decode, before, one, pools) for one in fleets if one.at(rate) is not None]
 
 
-def resized(  # the parts of a question
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    plan: FleetPlan,
-    limits: Limits,
-    lengths: Lengths,
-    *,
-    quantile: float | None = None,
-    utilized: float = MOST_UTILIZED,
-) -> FleetPlan | None:
+def resized(problem: Problem, plan: FleetPlan, quantile: float | None = None) -> FleetPlan | None:
     """The smallest fleet of the deployments of a plan that meets the limits if times are as given.
 
     Args:
-        catalog: The catalog.
-        q: The inputs.
+        problem: What to plan.
         plan: The plan.
-        limits: The limits.
-        lengths: The requests.
         quantile: Times are longer by this quantile of their errors; as computed if left out.
-        utilized: The most of saturation.
     """
     decode = _certain(plan.decode, quantile)
     if plan.before is None:
-        offer = Offers()
-        smallest(catalog, q, decode, limits, lengths, offer, utilized=utilized)
-        return offer.plans[0] if offer.plans else None
-    replicas = decoding_replicas(q, decode, limits, lengths.rate, utilized=utilized)
-    if replicas is None:
-        return None
-    before = _certain(plan.before, quantile)
-    return with_prefill(catalog, q, decode, replicas, before, limits, lengths.rate, utilized=utilized)
+        found = smallest(problem, decode)
+        return found if isinstance(found, FleetPlan) else None
+    replicas = decoding_replicas(problem, decode)
+    return None if replicas is None else with_prefill(problem, decode, replicas, _certain(plan.before, quantile))
 
 
 def _certain(one: Deployed, quantile: float | None) -> Deployed:
@@ -141,9 +103,7 @@ def _certain(one: Deployed, quantile: float | None) -> Deployed:
     return evolve(one, replica=replica, known=evolve(one.known, coverage=0.0))
 
 
-def chips_interval(
-    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
-) -> tuple[float, float | None] | None:
+def chips_interval(problem: Problem, ranked: Sequence[FleetPlan]) -> tuple[float, float | None] | None:
     """The chips that the limits need at the ends of an 80 % interval of the times; ``None`` for bounds.
 
     Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
@@ -151,31 +111,27 @@ def chips_interval(
     with long ones up to the share that plans have. The upper end is ``None`` where no number of systems is enough.
 
     Args:
-        catalog: The catalog.
-        q: The inputs.
+        problem: What to plan.
         ranked: The plans, the best first.
-        limits: The limits.
-        lengths: The requests.
     """
     best = ranked[0]
     if best.spread is None:
         return None
     same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
 
-    def fewest(quantile: float, utilized: float) -> list[FleetPlan]:
-        sizes = (resized(catalog, q, plan, limits, lengths, quantile=quantile, utilized=utilized) for plan in same)
-        return [one for one in sizes if one is not None]
+    def fewest(limited: Problem, quantile: float) -> list[FleetPlan]:
+        return [one for plan in same if (one := resized(limited, plan, quantile)) is not None]
 
-    low = min((one.chips for one in fewest(-NORMAL_90, 1.0)), default=0.0)
+    low = min((one.chips for one in fewest(evolve(problem, utilized=1.0), -NORMAL_90)), default=0.0)
     high: float | None = None
     # Those that could be smallest first: no fleet is loaded beyond saturation.
-    for one in sorted(fewest(NORMAL_90, MOST_UTILIZED), key=_saturated_chips):
+    for one in sorted(fewest(problem, NORMAL_90), key=_saturated_chips):
         if high is not None and _saturated_chips(one) > high:
             break
-        found = sized(catalog, q, one, limits, lengths)
+        found = sized(problem, one)
         if found is not None:
             high = min(found.chips, found.chips if high is None else high)
-    least_chips = min((_least_chips(catalog, q, plan, lengths) for plan in same), default=0.0)
+    least_chips = min((_least_chips(problem, plan) for plan in same), default=0.0)
     return min(max(low, least_chips), best.chips), None if high is None else max(high, best.chips)
 
 
@@ -189,8 +145,9 @@ def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(on.partition("*")[0] for on, _ in plan.pools)
 
 
-def _least_chips(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, lengths: Lengths) -> float:
+def _least_chips(problem: Problem, plan: FleetPlan) -> float:
     """The chips whose bound of the rate at saturation is that of the requests, in whole systems; 0 if it is not known."""
+    catalog, q, lengths = problem.catalog, problem.question, problem.lengths
     needed: dict[str, float] = {}
     parts: list[tuple[Deployed | None, Literal["all", "prefill", "decode"]]]
     parts = [(plan.decode, "all" if plan.before is None else "decode"), (plan.before, "prefill")]
