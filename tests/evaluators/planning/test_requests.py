@@ -97,6 +97,11 @@ def test_the_line_of_a_problem(file: Path, lines: list[tuple[object, ...]], mess
     assert message in str(caught.value)
 
 
+def test_no_rate(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"^rate: requests per second are expected, since .* has no column arrival$"):
+        lengths_of(write(file, [(5, 5)]), None)
+
+
 def test_a_column_is_missing(file: Path) -> None:
     with pytest.raises(UsageError, match=r"has no column osl; its first line names isl, output$"):
         lengths_of(write(file, [(5, 5)], "isl,output"), 1.0)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.run import DAY, Goals, Plan
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
+from trnspec.evaluators.planning.training import rank
 from trnspec.evaluators.prices import HourlyPrice
-from trnspec.evidence import IDEAL, Evidence
+from trnspec.evidence import IDEAL, KINDS, Evidence
 from trnspec.perf.goodput import ProductionFactor, goodput
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval
@@ -203,3 +204,52 @@ def test_expected_values(value: float, width: float, budget: float) -> None:
     limits = goals(budget=budget * one.cost)
     assert limits.probability(one) == pytest.approx(one.probability(budget * one.time[0]))
     assert goals().probability(one) is None
+
+
+# The best of plans with any times and prices, of one kind of evidence.
+
+PLANS = st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4)), min_size=1, max_size=8)
+
+
+def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
+    """A plan of one server with a price, whose time is within a factor of 1.5."""
+    price = HourlyPrice(
+        Fraction(hourly), Interval(Fraction(hourly), Fraction(hourly)), (), Assumption("price", "given")
+    )
+    evidence = IDEAL if kind == "ideal" else Evidence(kind=kind, reason="")
+    return plan((step, step / 1.5, 1.5 * step), rent=Rent(1, price), evidence=evidence)
+
+
+def best(plans: list[Plan], objective: Any, deadline: float | None, budget: float | None) -> Plan | None:
+    """The best plan that meets the goals."""
+    limits = goals(deadline=deadline, budget=budget)
+    first = min(plans, key=lambda plan: rank(plan, objective, limits))
+    assert limits.met(first) == any(map(limits.met, plans))
+    return first if limits.met(first) else None
+
+
+@given(PLANS, st.floats(1.0, 1e7), st.floats(0.01, 1e6), st.booleans(), st.booleans(), st.floats(1.0, 1e3))
+def test_a_looser_goal_never_worsens_the_best_plan(
+    which: list[tuple[float, float]], deadline: float, budget: float, both: bool, later: bool, factor: float
+) -> None:
+    """A later deadline never costs more, and a larger budget never gives a slower plan, with another limit or without."""
+    plans = [made(*one) for one in which]
+    limits = (deadline, budget if both else None) if later else (deadline if both else None, budget)
+    loose = (deadline * factor, limits[1]) if later else (limits[0], budget * factor)
+    objective = "cost" if later else "time"
+    before, after = (best(plans, objective, *one) for one in (limits, loose))
+
+    assert before is None or (after is not None and after.measure(objective) <= before.measure(objective))
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4), st.sampled_from(KINDS[:4])), min_size=1, max_size=6)
+)
+def test_the_best_plan_is_that_of_the_least_expected_cost(which: list[tuple[float, float, str]]) -> None:
+    """A bound is it only where all are bounds."""
+    plans = [made(*one) for one in which]
+    estimates = [plan for plan in plans if plan.evidence.kind != "ideal"] or plans
+    found = best(plans, "cost", None, None)
+
+    assert found is not None
+    assert found.expected("cost") == min(plan.expected("cost") or 0.0 for plan in estimates)

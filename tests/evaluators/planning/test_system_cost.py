@@ -74,20 +74,6 @@ def test_each_type_of_price(on: str) -> None:
     assert {place[: len("us-east-2")] for place in regions} <= {"us-east-2"}
 
 
-@pytest.fixture(scope="module")
-def powered(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    """The catalog with the power of a chip."""
-    overlay = tmp_path_factory.mktemp("power") / "power.yaml"
-    overlay.write_text(
-        "add:\n"
-        "  - {api_version: trnspec/v1, kind: Source, metadata: {name: sheet, title: Sheet},"
-        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}}\n"
-        "  - {api_version: trnspec/v1, kind: Power, metadata: {name: trainium2-tdp, title: Power, source: sheet},"
-        " spec: {of: trainium2, type: tdp, power: 450 W}}\n"
-    )
-    return CAT.overlay(overlay)
-
-
 @pytest.mark.parametrize(
     ("on", "chips"), [("trainium2", 1), ("trn2.48xlarge", 16), ("trn2-ultraserver", 64), ("trn2-ultraserver*5", 320)]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -23,7 +24,6 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import evident, is_bound
-from trnspec.evaluators.planning.counts import considered
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
@@ -45,7 +45,7 @@ from trnspec.perf.goodput import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -71,6 +71,12 @@ LEAST_SCALING = 0.5
 """Counts grow until a chip does less than this share of what it does on another one."""
 _DIVISIBLE = 4
 """Powers of two from this on have a count between them and the next smaller one: 3, 6, 12, ..."""
+
+
+ALL_UP_TO = 16
+"""All counts up to this are considered."""
+_PER_OCTAVE = 8
+"""Counts considered between a larger power of two and the next: their degrees have small factors."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -305,6 +311,17 @@ def _fewer(plans: dict[int, Plan], goals: Goals) -> list[int]:
     """The counts to consider below the fewest that meet the deadline and above the next smaller one with a plan."""
     high = min((count for count, plan in plans.items() if goals.in_time(plan)), default=1)
     return considered(max((count for count in plans if count < high), default=0), high)
+
+
+def considered(low: int, high: int) -> list[int]:
+    """The counts between two others, without both: all up to 16, then 18, 20, ... 32, 36, ... 64, 72, ..."""
+    return [*takewhile(lambda count: count < high, _after(low))]
+
+
+def _after(count: int) -> Iterator[int]:
+    while True:
+        count += max(1, (1 << (count.bit_length() - 1)) // _PER_OCTAVE) if count >= ALL_UP_TO else 1
+        yield count
 
 
 def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list[int]:
