@@ -132,7 +132,7 @@ class Problem:
         utilized: The share of saturation that each pool has at most by the queueing model.
     """
 
-    catalog: Catalog = field(repr=False)
+    catalog: Catalog
     question: PlanServingQuestion
     limits: Limits
     lengths: Lengths
