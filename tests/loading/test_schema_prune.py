@@ -9,7 +9,7 @@ import pytest
 from tests.support.schema import normal
 from trnspec.api import registry
 from trnspec.loading.pipeline import LoadResult, load_document
-from trnspec.loading.schema.prune import prune
+from trnspec.loading.schema.prune import is_needed, prune
 from trnspec.loading.structure import plain
 from trnspec.model.chip import Chip
 from trnspec.yaml import read_text
@@ -159,6 +159,22 @@ def test_prune_itself():
     assert (rest, positions) == (data, (0, 1, 2, 3))
     assert rest is not None
     assert rest["spec"] is not data["spec"]
+
+
+def test_single_items_and_values_with_their_sources():
+    """With ``items``: one ratio, a count whose source goes, and the objects that are empty without it."""
+    memory = {"capacity": 2, "stacks": {"count": {"value": 2, "source": "x"}}, "bandwidth": {"value": 1, "source": "x"}}
+    data = {
+        "metadata": {},
+        "spec": {"memory": memory, "ratios": [1, 2], "peak": {"dense": {"bf16": 3}}},
+        "claims": [1, 2],
+    }
+    drops: list[Any] = [("ratios", 0), ("memory", "stacks", "count", "source"), ("memory", "bandwidth", "source"), ("peak", "dense", "bf16")]  # fmt: skip
+    rest = {"metadata": {}, "spec": {"memory": {"capacity": 2}, "ratios": [2]}, "claims": [2]}
+
+    assert prune(Chip, data, [*(("spec", *path) for path in drops), ("claims", 0)], items=True) == (rest, (1,))
+    assert prune(Chip, data, [("spec", "memory", "capacity")], items=True) == (None, ())
+    assert [True, False] == [is_needed(Chip, ("spec", "memory", key)) for key in ("capacity", "bandwidth")]
 
 
 def test_the_data_that_is_pruned_is_left_alone():

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import inherited
+from trnspec.loading.schema.prune import is_needed, prune
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
@@ -21,7 +22,6 @@ from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
     ListShape,
-    MapShape,
     NumberShape,
     ObjectShape,
     Shape,
@@ -105,7 +105,7 @@ def _remove_dangling(graph: Graph, kept: dict[str, Node[Any]], unknown: dict[str
             remainder = _without(node, plain(node), lost)
             if remainder is None:
                 del kept[node.name]
-                path, name = next((p, n) for p, n in lost.items() if _needed(type(node.spec), p))
+                path, name = next((p, n) for p, n in lost.items() if is_needed(type(node.spec), p))
                 unknown[node.name] = f"{dotted(path)} is {name}, which is unknown at that date"
             else:
                 kept[node.name] = remainder
@@ -163,7 +163,7 @@ class _Dated:
         data["claims"], positions = self._claims()
         remainder = _without(node, data, self.lost, positions)
         if remainder is None:
-            path = next(p for p in self.lost if _needed(type(node.spec), p))
+            path = next(p for p in self.lost if is_needed(type(node.spec), p))
             return f"{dotted(path)} {self.lost[path]}"
         return remainder
 
@@ -341,22 +341,6 @@ def _may_be_set(spec: Any, path: Path) -> bool:
     return not isinstance(path[-1], int)
 
 
-def _needed(spec: type, path: Path) -> bool:
-    return _widened(spec, path) is None
-
-
-def _widened(spec: type, path: Path) -> Path | None:
-    """The nearest optional path at or above a path; ``None`` if there is none below the document."""
-    while len(path) > 1:
-        above = shape_in_document(spec, path[:-1])
-        if path[:-1] == ("claims",) or isinstance(above, (ListShape, MapShape)):
-            return path
-        if isinstance(above, ObjectShape) and not above.fields[str(path[-1])].required:
-            return path
-        path = path[:-1]
-    return None
-
-
 def _without(
     node: Node[Any], data: dict[str, Any], lost: Iterable[Path], positions: tuple[int, ...] | None = None
 ) -> Node[Any] | None:
@@ -368,32 +352,9 @@ def _without(
         lost: The paths to remove.
         positions: The positions of its claims in the file, if they are not those of the node.
     """
-    spec = type(node.spec)
-    removed = {_widened(spec, path) for path in lost}
-    if None in removed:
+    remaining, left = prune(type(node.spec), data, lost, items=True)
+    if remaining is None:
         return None
-    remaining = _copy(spec, data, (), removed)
     where = positions if positions is not None else tuple(int(node.claim_path(i)[1]) for i in range(len(node.claims)))
-    kept = tuple(w for i, w in enumerate(where) if ("claims", i) not in removed)
-    structured = structure(node.kind, spec, node.document, remaining, node.units)
-    return evolve(structured, positions=kept, target=node.target, folder=node.folder)
-
-
-def _copy(spec: type, value: Any, path: Path, removed: set[Path | None]) -> Any:
-    """The data without the removed paths, and without optional objects that become empty."""
-    if isinstance(value, dict):
-        kept = {}
-        for key, item in value.items():
-            at: Path = (*path, key)
-            if at in removed:
-                continue
-            copied = _copy(spec, item, at, removed)
-            emptied = not copied and item and isinstance(item, (dict, list))
-            if not emptied or len(at) == 1 or _widened(spec, at) != at:
-                kept[key] = copied
-        if path == () and not kept.get("claims", True):
-            del kept["claims"]
-        return kept
-    if isinstance(value, list):
-        return [_copy(spec, item, (*path, i), removed) for i, item in enumerate(value) if (*path, i) not in removed]
-    return value
+    structured = structure(node.kind, type(node.spec), node.document, remaining, node.units)
+    return evolve(structured, positions=tuple(where[i] for i in left), target=node.target, folder=node.folder)

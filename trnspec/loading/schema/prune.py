@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
+    ListShape,
     MapShape,
     NumberShape,
     ObjectShape,
@@ -20,26 +21,40 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-def prune(spec: type, data: Mapping[str, Any], drops: Iterable[Path]) -> tuple[dict[str, Any] | None, tuple[int, ...]]:
+def prune(
+    spec: type, data: Mapping[str, Any], drops: Iterable[Path], *, items: bool = False
+) -> tuple[dict[str, Any] | None, tuple[int, ...]]:
     """The data without the paths in ``drops`` and without the parts that require them.
 
-    Single items are removed from the list of claims only; any other list is removed as a whole, so that positions keep
-    their meaning.
+    Args:
+        spec: The class of the spec.
+        data: The data of a document.
+        drops: The paths to remove.
+        items: Whether to remove single items of any list, values whose source is removed, and optional objects that become
+            empty. Otherwise only single claims are removed, and any other list as a whole, so that positions keep their meaning.
 
     Returns:
-        The valid rest, or ``None`` if the metadata or the whole spec would be removed; and the positions in the file of
+        The valid rest, or ``None`` if the metadata or the whole spec would be removed; and the positions in the data of
         the remaining claims.
     """
-    removed = {_widen(spec, path) for path in drops}
-    if () in removed or ("metadata",) in removed or ("spec",) in removed:
+    removed = {_widen(spec, path, items=items) for path in drops}
+    if not removed.isdisjoint(_NEEDED):
         return None, ()
     claims = data.get("claims")
     positions = range(len(claims)) if isinstance(claims, list) and ("claims",) not in removed else ()
-    rest: dict[str, Any] = _copy(data, (), removed)
+    rest: dict[str, Any] = _copy(spec if items else None, data, (), removed)
     return rest, tuple(i for i in positions if ("claims", i) not in removed)
 
 
-def _widen(spec: type, path: Path) -> Path:
+_NEEDED: tuple[Path, ...] = ((), ("metadata",), ("spec",))
+
+
+def is_needed(spec: type, path: Path) -> bool:
+    """Whether a document cannot be used without the value at a path."""
+    return _widen(spec, path, items=True) in _NEEDED
+
+
+def _widen(spec: type, path: Path, *, items: bool) -> Path:
     """The nearest path at or above ``path`` that is optional."""
     while path:
         if len(path) == 1 and path[0] not in ("api_version", "kind"):
@@ -50,17 +65,27 @@ def _widen(spec: type, path: Path) -> Path:
             if field is None or not field.required:
                 return path
         elif isinstance(parent, (ChoiceShape, FigureShape, NumberShape, TextShape)):
-            if path[-1] != "value":
+            if path[-1] != "value" and not items:
                 return path
-        elif path[:-1] == ("claims",) or isinstance(parent, MapShape):
+        elif path[:-1] == ("claims",) or isinstance(parent, MapShape) or (items and isinstance(parent, ListShape)):
             return path
         path = path[:-1]
     return path
 
 
-def _copy(value: Any, path: Path, removed: set[Path]) -> Any:
+def _copy(spec: type | None, value: Any, path: Path, removed: set[Path]) -> Any:
+    """The data without the removed paths; with a class also without optional objects that become empty."""
     if isinstance(value, dict):
-        return {k: _copy(v, (*path, k), removed) for k, v in value.items() if (*path, k) not in removed}
+        kept = {
+            key: _copy(spec, item, (*path, key), removed) for key, item in value.items() if (*path, key) not in removed
+        }
+        emptied = [
+            key
+            for key, item in kept.items()
+            if spec is not None and item in ({}, []) and value[key] and len(path) > 0
+            if _widen(spec, (*path, key), items=True) == (*path, key)
+        ]
+        return {key: item for key, item in kept.items() if key not in emptied}
     if isinstance(value, list):
-        return [_copy(v, (*path, i), removed) for i, v in enumerate(value) if (*path, i) not in removed]
+        return [_copy(spec, v, (*path, i), removed) for i, v in enumerate(value) if (*path, i) not in removed]
     return value
