@@ -442,8 +442,8 @@ def test_the_optimum_is_that_of_brute_force(seed, axes) -> None:
     axes = axes | {"seq": [512], "global_batch": [512]}
     found = sweep(e, keep=Top(1), **axes)
     best = (math.inf, 0)
-    for number in range(found.grid.size):
-        layout = found.layout(0, number)
+    for number in range(found.evaluated):
+        layout = found.layout(e, number)
         try:
             total = e.step(layout).total
         except RefusalError:

@@ -6,6 +6,7 @@ Loops over layers, levels, stages and chunks; no arrays, and none of the engine'
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 from tests.perf.oracles.pipelines import FOLDED, ZERO_BUBBLE, chunks, executed, idle, in_flight, stages, uneven, windows
@@ -38,6 +39,11 @@ class Links:
     def within(self, n: float, stride: float) -> list[float]:
         """How many of a group's ranks lie in one unit of each level."""
         return [min(n, max(1, ranks / stride)) for ranks, *_ in self.levels]
+
+    def used(self, n: float, stride: float) -> set[int]:
+        """The levels between whose units a group is spread."""
+        within = [1.0, *self.within(n, stride)]
+        return {i for i, (before, here) in enumerate(pairwise(within)) if here > before}
 
     def rows(self, grid: list[tuple[float, ...]], n: float, stride: float) -> list[tuple[float, float]]:
         """For each dimension in which a group has several chips: how many in a row, and its share of a chip's rate."""
@@ -276,10 +282,11 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     copies = (
         d.active if x.dispatch == "per-copy" else met(x.ep * links.among(x.ep, split_expert, x.node_limit), d.active)
     )
-    reduced_forward = summed * all_reduce
+    reduced_forward, moved = summed * all_reduce, summed * together * message
     if with_experts:
         steps, byte = links.gather(split_expert, 1)
         received = message * busiest * copies * split_expert / x.tp
+        moved += with_experts * 2 * byte * received
         reduced_forward += with_experts * ((e.call if split_expert > 1 else 0) + 2 * (steps + byte * received))
     reduced_backward = (rounds / 2 - 1) * reduced_forward
     in_parts = x.schedule in {*ZERO_BUBBLE, *FOLDED}
@@ -303,7 +310,11 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     if x.expert_overlap:
         # Weights that wait for later are not among the rest of the layer.
         later = weight_pass if in_parts else 0
-        exchanged = max(0.0, exchanged - e.expert_overlap * (forward + backward - later + again + reduced + passed))
+        # Nor is what tensor parallelism sends over the farthest links of the exchange.
+        farthest = max(links.used(x.ep, split_expert), default=None)
+        later += rounds / 2 * moved if farthest in links.used(x.tp, 1) else 0
+        beside = max(0.0, forward + backward - later + again + reduced + passed)
+        exchanged = max(0.0, exchanged - e.expert_overlap * beside)
     # Two of the exchanges are forward; where both passes are executed together, all that is exposed may be in either.
     together = e.expert_overlap if x.expert_overlap else 0
     exchanged_forward = (together + (1 - together) * 2 / rounds) * exchanged

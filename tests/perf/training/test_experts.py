@@ -240,7 +240,7 @@ def test_axes_of_a_sweep() -> None:
     """Every combination is the single call, by a sweep and by rows."""
     on = estimator("mixtral", SYSTEMS[0], FITTED)
     found = sweep(on, parts=PARTS, memory=False, tp=[2, 8], ep=[1, 8], seq=2048, global_batch=256, **AXES)
-    layouts = [found.layout(0, i) for i in range(found.evaluated)]
+    layouts = [found.layout(found.sources[0], i) for i in range(found.evaluated)]
     columns = {
         n: [getattr(x, n) for x in layouts] for n in ("tp", "dp", "ep", "dispatch", "expert_overlap", "imbalance")
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
+from tests.support.engine import LLAMA_2_7B, LLAMA_3_70B, MIXTRAL, everything, experts
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.training.execution import half_moved
+from trnspec.perf.training.parts import microbatch
 from trnspec.perf.training.step import Step, step
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
@@ -54,6 +55,18 @@ def test_an_all_to_all_hides_behind_a_share_of_the_rest():
     for share in (0.25, 1.0):
         part = timed(MIXTRAL, EXPERTS, evolve(slow, expert_overlap=share))
         assert max(exposed.expert - share * rest, 0.0) == pytest.approx(part.expert)
+
+
+@pytest.mark.parametrize(("ep", "stride"), [(2, 4), (16, 4), (8, 1)])
+def test_bytes_of_tensor_parallelism_on_the_same_links_add_up(ep, stride):
+    """An all-to-all within a server takes turns with all-reduces of its ranks; one over the network does not."""
+    layout = Layout(tp=4, ep=ep, dp=16, seq=4096, global_batch=64, expert_tp=None if stride == 4 else 1)
+    on, model = machine(SYSTEM, evolve(IDEAL, exchange=0.02), "bf16"), transformer(experts(LLAMA_2_7B, 16, 2))
+    apart, together = (microbatch(model, evolve(layout, expert_overlap=overlap), on) for overlap in (False, True))
+    rest = apart.forward + apart.backward + (0.0 if ep * stride <= 8 else apart.tensor)
+
+    assert together.expert == pytest.approx(apart.expert - rest, rel=1e-4)
+    assert apart.tensor > 1e-2 * apart.expert
 
 
 def test_the_output_matrix_is_in_16_bit():

@@ -280,13 +280,13 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
 
 
-def same_links(machine: Machine, inner: Number, outer: Number) -> Number:
-    """1.0 where a group of ``outer`` ranks with a stride of ``inner`` uses the links of groups of the ``inner`` ranks, else 0.0.
+def same_links(machine: Machine, inner: Number, outer: Number, stride: Number) -> Number:
+    """1.0 where a group of ``outer`` ranks with a stride uses the links of groups of ``inner`` neighbouring ranks, else 0.0.
 
     The outermost level of the former decides: groups within it are their only other ones.
     """
     same: Number = 0.0
-    each = (pairwise(unit_shares(machine, *of)) for of in ((inner, 1.0), (outer, inner)))
+    each = (pairwise(unit_shares(machine, *of)) for of in ((inner, 1.0), (outer, stride)))
     for (near, far), (before, after) in zip(*each, strict=True):
         same = where(before > after, where(near > far, 1.0, 0.0), same)
     return same

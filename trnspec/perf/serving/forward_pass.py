@@ -491,7 +491,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         moved = tensor_parallel_all_reduce(
             model, plan, evolve(ranks, latency=0.0), links, evolve(serving, call=0.0), half.tokens
         )
-        one = _overlapping(one, layer(half), moved * same_links(machine, plan.tp, plan.ep), plan, load)
+        one = _overlapping(one, layer(half), moved * same_links(machine, plan.tp, plan.ep, plan.tp), plan, load)
     head, reading_output = output_and_sampling(model, plan, machine, serving, load.logits)
     pipeline, pipeline_unknown = pipeline_messages(model, plan, machine, serving, load.tokens)
     layers = model.layers

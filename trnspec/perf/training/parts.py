@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import group, send
+from trnspec.perf.lowering.machine import group, same_links, send
 from trnspec.perf.ops import Number, always_zero, both, ceil, floor, larger, smaller, where
 from trnspec.perf.training.execution import Times
 from trnspec.perf.work.layout import ACTIVATION_BYTES
@@ -90,7 +90,12 @@ def microbatch(model: Transformer, layout: Layout, machine: Machine) -> Microbat
     context, context_forward, context_unknown = context_ring(model, layout, machine, tokens)
     rest = forward + backward + recompute + tensor + context
     all_to_all = expert_all_to_all(model, layout, machine, links, tokens)
-    expert, expert_forward, movable = exposed_all_to_all(layout, machine, all_to_all, rest - later)
+    if not always_zero(all_to_all):
+        # Bytes on the same links add up; latencies leave the links free.
+        moved = all_reduce - tensor_parallel_all_reduce(model, layout, machine, ranks, links, 0.0)
+        same = same_links(machine, layout.tp, layout.ep, layout.expert_split)
+        later = later + same * ((2.0 + layout.recomputed_share) * moved)
+    expert, expert_forward, movable = exposed_all_to_all(layout, machine, all_to_all, larger(rest - later, 0.0))
     pipeline, pipeline_unknown = pipeline_messages(model, layout, machine, ranks, tokens)
     return Microbatch(
         forward=forward,
@@ -354,7 +359,8 @@ def exposed_all_to_all(
         layout: The layout.
         machine: Compute and communication of a rank.
         all_to_all: The all-to-all of a layer [s].
-        rest: The rest of the layer, of which it can overlap with a share [s].
+        rest: The rest of the layer that it can overlap with a share of: without gradients of weights that are computed
+            later, and without the time for which tensor-parallel collectives occupy the same links [s].
     """
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds, overlap = 2.0 + layout.recomputed_share, layout.expert_overlap * machine.expert_overlap
