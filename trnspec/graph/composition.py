@@ -181,10 +181,7 @@ def chips(graph: Graph, node: Node[Any]) -> tuple[int, Node[Chip]] | None:
     Returns:
         ``None`` where it has no chips, several kinds of chips, or a number of chips that is not known exactly.
     """
-    counted = members(graph, node, Chip)
-    if counted is None or len(counted) != 1 or not isinstance(counted[0][0], int):
-        return None
-    return counted[0][0], counted[0][1]
+    return _only(members(graph, node, Chip))
 
 
 def chip_count(graph: Graph, node: Node[Any]) -> PartCount | None:
@@ -213,10 +210,13 @@ def server_occurrences(graph: Graph, node: Node[Any]) -> tuple[Occurrence, ...] 
 
 def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
     """The number of servers and the server, of a document that is built of one server (or is a server)."""
-    counted = merged(server_occurrences(graph, node))
-    if counted is None or len(counted) != 1 or not isinstance(counted[0][0], int):
-        return None
-    return counted[0][0], counted[0][1]
+    return _only(merged(server_occurrences(graph, node)))
+
+
+def _only(counted: tuple[tuple[PartCount, Node[T]], ...] | None) -> tuple[int, Node[T]] | None:
+    """The one document and its count; ``None`` for several, none, and a count that is not known exactly."""
+    count, node = counted[0] if counted is not None and len(counted) == 1 else (None, None)
+    return (count, node) if isinstance(count, int) and node is not None else None
 
 
 def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:

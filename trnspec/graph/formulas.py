@@ -41,7 +41,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
     """
 
     def operand(match: re.Match[str]) -> str:
-        holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
+        holder = _holder(match, node, graph)
         if holder is None and match["name"] in graph.broken:
             raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
@@ -77,9 +77,14 @@ def is_circular(formula: str, node: Node[Any], path: Path, graph: Graph) -> bool
 def _operands(formula: str, node: Node[Any], graph: Graph) -> Iterator[tuple[Node[Any], Path]]:
     """The figures that a formula names, each with its document."""
     for match in _OPERAND.finditer(formula):
-        holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
+        holder = _holder(match, node, graph)
         if holder is not None:
             yield holder, _path(match, holder)
+
+
+def _holder(match: re.Match[str], node: Node[Any], graph: Graph) -> Node[Any] | None:
+    """The document of an operand."""
+    return node if match["name"] is None else graph.lookup(match["name"])
 
 
 def _path(match: re.Match[str], holder: Node[Any]) -> Path:

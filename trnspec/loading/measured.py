@@ -16,7 +16,7 @@ from trnspec.yaml.text import UNSAFE, name_of
 
 if TYPE_CHECKING:
     import csv
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.model.measurements import Measurements
 
@@ -118,6 +118,18 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
     except csv.Error as error:
         raise UsageError(f"{name or path}: cannot be read: {error}") from error
     return MeasuredTable(name or str(path), columns, rows, lines)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """Rows as CSV, with some of their columns."""
+    import csv
+    import io
+
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
 
 
 def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[Row]:

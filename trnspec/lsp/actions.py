@@ -49,15 +49,10 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[type
     if edit := data.get("edit"):
         new = edit["text"]
         short = new and "\n" not in new and len(new) <= _MOST
-        yield types.CodeAction(
-            title=f"Replace with {new}"
-            if short
-            else f"Fix {diagnostic.code}: {data.get('hint') or diagnostic.message}",
-            kind=types.CodeActionKind.QuickFix,
-            diagnostics=[diagnostic],
-            is_preferred=True,
-            edit=types.WorkspaceEdit(changes={uri: [types.TextEdit(_range(edit, lines), new)]}),
-        )
+        title = f"Replace with {new}" if short else f"Fix {diagnostic.code}: {data.get('hint') or diagnostic.message}"
+        # Lines and columns are as in the messages of the command line.
+        where = lines.range(Place(*edit["start"]), Place(*edit["end"]))
+        yield _action(title, uri, types.TextEdit(where, new), diagnostic, preferred=True)
         return
     match = _SPELLINGS.search(str(data.get("hint", "")))
     begin, end = diagnostic.range.start, diagnostic.range.end
@@ -72,13 +67,8 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[type
         quote = old[0] if old[:1] in {"'", '"'} and old[-1:] == old[:1] else ""
         names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[1])}
     for name, new in names.items():
-        yield types.CodeAction(
-            title=f"Replace with {name}",
-            kind=types.CodeActionKind.QuickFix,
-            diagnostics=[diagnostic],
-            is_preferred=len(names) == 1,
-            edit=types.WorkspaceEdit(changes={uri: [types.TextEdit(diagnostic.range, new)]}),
-        )
+        edit = types.TextEdit(diagnostic.range, new)
+        yield _action(f"Replace with {name}", uri, edit, diagnostic, preferred=len(names) == 1)
 
 
 def new_source(diagnostic: types.Diagnostic, uri: str, known: Registry) -> Iterator[types.CodeAction]:
@@ -114,12 +104,7 @@ def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Li
     where = f"at: {at}, " if _PATH.fullmatch(at) else ""
     insertion = item(document, ("metadata", "allow"), f"{{code: {diagnostic.code}, {where}reason: {_REASON}}}")
     if insertion is not None:
-        yield types.CodeAction(
-            title=f"Accept {diagnostic.code} here with a waiver",
-            kind=types.CodeActionKind.QuickFix,
-            diagnostics=[diagnostic],
-            edit=types.WorkspaceEdit(changes={uri: [_inserted(insertion, lines)]}),
-        )
+        yield _action(f"Accept {diagnostic.code} here with a waiver", uri, _inserted(insertion, lines), diagnostic)
 
 
 def claim(
@@ -142,17 +127,26 @@ def claim(
         return
     insertion = item(document, ("claims",), f"at: {at}", "says:", "source:", "where:")
     if insertion is not None:
-        yield types.CodeAction(
-            title=f"Add a claim of another source on {at.removeprefix('spec.')}",
-            kind=types.CodeActionKind.RefactorRewrite,
-            edit=types.WorkspaceEdit(changes={uri: [_inserted(insertion, lines)]}),
-        )
+        yield _action(f"Add a claim of another source on {at.removeprefix('spec.')}", uri, _inserted(insertion, lines))
+
+
+def _action(
+    title: str,
+    uri: str,
+    edit: types.TextEdit,
+    diagnostic: types.Diagnostic | None = None,
+    *,
+    preferred: bool | None = None,
+) -> types.CodeAction:
+    """An action that edits one place: the fix of a finding, or a rewrite."""
+    return types.CodeAction(
+        title=title,
+        kind=types.CodeActionKind.RefactorRewrite if diagnostic is None else types.CodeActionKind.QuickFix,
+        diagnostics=None if diagnostic is None else [diagnostic],
+        is_preferred=preferred,
+        edit=types.WorkspaceEdit(changes={uri: [edit]}),
+    )
 
 
 def _inserted(edit: Edit, lines: Lines) -> types.TextEdit:
     return types.TextEdit(lines.range(edit.start, edit.end), edit.text)
-
-
-def _range(edit: dict[str, Any], lines: Lines) -> types.Range:
-    """The range of an edit, which has lines and columns as in the messages of the command line."""
-    return lines.range(Place(*edit["start"]), Place(*edit["end"]))

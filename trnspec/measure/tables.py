@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.loading.measured import is_stated
+from trnspec.loading.measured import csv_text, is_stated
 from trnspec.measure.device import Device
 from trnspec.model.document_text import document_text
 
@@ -120,11 +118,7 @@ def completed(kind: str, rows: Sequence[Cells], origin: Origin) -> list[Cells]:
 
 def table(rows: Sequence[Cells]) -> str:
     """The rows as CSV, with the columns that some row has."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns(rows), restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text(columns(rows), rows)
 
 
 def columns(rows: Sequence[Cells]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +11,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs import collectives, serving, training
 from trnspec.loading.benchmark_logs.log import Cells, Log  # read at run time
+from trnspec.loading.measured import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,8 +143,4 @@ def table(rows: Sequence[Cells]) -> str:
     """The rows as CSV, with the columns that some row has and those that are needed."""
     kind = rows[0]["kind"]
     columns = [c for c in COLUMNS[kind] if c in NEEDED[kind] or any(c in row for row in rows)]
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text(columns, rows)
