@@ -1,7 +1,7 @@
 """Rules on edited documents, by tables of edits.
 
-A table in ``edits/*.yaml`` names a rule and a document of the shipped catalog, or of the small one with ``catalog: small``. An
-edit maps paths below ``spec``, or of ``metadata``, to values, ``null`` removes one; ``NAME/PATH`` is a path of another document.
+A table in ``edits/*.yaml``, or an edit itself, names a rule and a document: of the shipped catalog, or with ``catalog`` of the
+small one or of that of a plugin. An edit maps paths below ``spec``, or of ``metadata``, to values, ``null`` removes one; ``NAME/PATH`` is a path of another document.
 ``finds`` has the paths of the findings, none if it is missing, and ``count`` their number; ``hint`` is what their hints begin
 with, ``message`` and ``names`` what messages and hints contain. Claims of all documents are removed before unless the table has
 ``claims: kept``; ``claim`` adds one or several.
@@ -10,13 +10,16 @@ with, ``message`` and ``names`` what messages and hints contain. Claims of all d
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.programs import ROOT
 from tests.support.rules import KNOWN, bare, findings, linked, shipped
+from trnspec.api import graph as load
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import load_document
 from trnspec.model.reflection import dotted
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 TABLES = sorted((Path(__file__).parent / "edits").glob("*.yaml"))
-EXPECTED = ("finds", "count", "hint", "message", "names")
+EXPECTED = ("rule", "document", "finds", "count", "hint", "message", "names")
 
 
 def tables() -> Iterator[dict[str, Any]]:
@@ -38,9 +41,18 @@ def tables() -> Iterator[dict[str, Any]]:
 
 def edits() -> Iterator[Any]:
     for table in tables():
-        code = table["rule"].partition(" ")[0]
         for number, edit in enumerate(table["edits"], 1):
-            yield pytest.param(code, table, edit, id=f"{code}-{table['document']}-{number}")
+            code, name = (edit.get(key) or table[key] for key in ("rule", "document"))
+            yield pytest.param(code.partition(" ")[0], table, name, edit, id=f"{code[:6]}-{name}-{number}")
+
+
+def rules() -> set[str]:
+    return {edit.get("rule") or table["rule"] for table in tables() for edit in table["edits"]}
+
+
+@functools.cache
+def of_plugin(name: str) -> Graph:
+    return load([str(folder) for folder in (ROOT / "plugins").glob(f"trnspec-{name}/src/*/catalog")])
 
 
 def listed(value: Any) -> list[Any]:
@@ -49,8 +61,8 @@ def listed(value: Any) -> list[Any]:
 
 def base_of(table: dict[str, Any]) -> Graph:
     """The catalog that the edits of a table are made in."""
-    if table.get("catalog") == "small":
-        return linked()
+    if catalog := table.get("catalog"):
+        return linked() if catalog == "small" else of_plugin(catalog)
     return shipped() if table.get("claims") == "kept" else bare()
 
 
@@ -81,9 +93,9 @@ def location(name: str, at: str) -> tuple[str, str]:
     return other or name, path if path.startswith(("claims.", "metadata.")) else f"spec.{path}"
 
 
-@pytest.mark.parametrize(("code", "table", "edit"), list(edits()))
-def test_findings_of_an_edit(code: str, table: dict[str, Any], edit: dict[str, Any]) -> None:
-    graph, name = base_of(table), table["document"]
+@pytest.mark.parametrize(("code", "table", "name", "edit"), list(edits()))
+def test_findings_of_an_edit(code: str, table: dict[str, Any], name: str, edit: dict[str, Any]) -> None:
+    graph = base_of(table)
     by_document: dict[str, dict[str, Any]] = {name: {}}
     for key, value in edit.items():
         if key not in EXPECTED:
@@ -102,10 +114,10 @@ def test_findings_of_an_edit(code: str, table: dict[str, Any], edit: dict[str, A
     assert [d.hint for d in reported if any(text not in d.hint for text in listed(edit.get("names", [])))] == []
 
 
-@pytest.mark.parametrize("code", sorted({table["rule"].partition(" ")[0] for table in tables()}))
+@pytest.mark.parametrize("code", sorted(name[:6] for name in rules()))
 def test_no_findings_in_the_shipped_catalog(code: str) -> None:
     assert findings(code, shipped()) == []
 
 
 def test_codes_and_names_of_the_tables() -> None:
-    assert [t["rule"] for t in tables() if t["rule"] not in {f"{r.code.id} {r.code.name}" for r in KNOWN.rules}] == []
+    assert rules() <= {f"{r.code.id} {r.code.name}" for r in KNOWN.rules}
