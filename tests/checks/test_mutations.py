@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from attrs import evolve, frozen
 
-from tests.checks.power_changes import power_changes
-from tests.checks.price_changes import price_changes
+from tests.checks.quote_changes import power_changes, price_changes
 from tests.support.mutations import (
     KINDS,
     Change,

@@ -1,4 +1,4 @@
-"""Slips in documents of prices, made one at a time: wrong factors, and the price or the name of another server."""
+"""Slips in documents of prices and of power, made one at a time: wrong factors, and the value, name or type of another."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tests.support.mutations import Change
-from trnspec.graph.quotes import PRICE_TYPES, quotes, region_of
-from trnspec.model.quotes import Price
+from trnspec.graph.quotes import POWER_TYPES, PRICE_TYPES, quotes, region_of
+from trnspec.model.quotes import Power, Price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
-FACTORS = {"price x10": Decimal(10), "price x0.1": Decimal("0.1"), "price x1000": Decimal(1000)}
-KINDS = (*FACTORS, "another server's price", "another server", "another type")
+FACTORS = {"x10": Decimal(10), "x0.1": Decimal("0.1"), "x1000": Decimal(1000)}
+PATH = ("spec", "power")
 
 
 def price_changes(graph: Graph) -> Iterator[Change]:
@@ -30,7 +30,7 @@ def price_changes(graph: Graph) -> Iterator[Change]:
             path = ("spec", "hourly", place)
             number = Decimal(figure.value.text.split()[0].replace(",", ""))
             for kind, factor in FACTORS.items():
-                yield Change(kind, price.name, ((path, f"{number * factor:f} USD/h"),), (figure.value.text,))
+                yield Change(f"price {kind}", price.name, ((path, f"{number * factor:f} USD/h"),), (figure.value.text,))
             for text in _others(graph, price, place):
                 yield Change("another server's price", price.name, ((path, text),), (figure.value.text,))
         server = graph.node(price.spec.server)
@@ -57,3 +57,29 @@ def _others(graph: Graph, price: Node[Price], place: str) -> Iterator[str]:
         if different:
             yield from different
             return
+
+
+def power_changes(graph: Graph) -> Iterator[Change]:
+    """Every slip of these kinds in the power of a catalog.
+
+    A power is replaced by that of another chip or system of the same type only where the two differ by more than half: chips
+    of one generation draw nearly the same.
+    """
+    known = [node for node in graph.of(Power) if node.spec.power is not None]
+    for node in known:
+        text = node.spec.power.value.text
+        number, unit = text.replace(",", "").split()
+        for kind, factor in FACTORS.items():
+            yield Change(f"power {kind}", node.name, ((PATH, f"{Decimal(number) * factor:f} {unit}"),), (text,))
+        if node.spec.scope == "system":
+            yield Change("power of one chip", node.name, ((PATH, f"{Decimal(number) / 8:f} {unit}"),), (text,))
+        for other in known:
+            ratio = float(other.spec.power.value) / float(node.spec.power.value)
+            if other.spec.type == node.spec.type and not 2 / 3 < ratio < 1.5:
+                yield Change("another's power", node.name, ((PATH, other.spec.power.value.text),), (text,))
+            if other.spec.of != node.spec.of:
+                edit = ((("spec", "of"), other.spec.of.name),)
+                yield Change("another subject", node.name, edit, (node.spec.of.name,))
+        for type_ in POWER_TYPES:
+            if type_ != node.spec.type:
+                yield Change("another type of power", node.name, ((("spec", "type"), type_),), (node.spec.type,))
