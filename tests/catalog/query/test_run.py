@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,8 +18,10 @@ from trnspec.errors import QuantityError, UnknownNameError, UsageError
 from trnspec.model.server import Server
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
+from trnspec.yaml import read_text
 
 SHIPPED = trnspec.load()
+QUERIES = read_text(Path(__file__).with_name("queries.yaml").read_text("utf-8"), "queries.yaml").data
 
 
 def names(text: str) -> list[str]:
@@ -39,89 +42,12 @@ def test_rows_are_documents() -> None:
     assert row is CAT.servers["box"]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        # figures of the document, of its parts, totals
-        ("chip where memory.capacity > 60 GiB", ["full"]),
-        ("server where memory.capacity = 400 GiB", ["box"]),
-        ("server where memory.capacity <= 100 GiB", ["tin"]),
-        ("server where chip.memory.capacity = 100 GiB", ["box"]),
-        ("server where chips.chip.memory.capacity = 100 GiB", ["box"]),
-        ("server where stated.memory.capacity = 400 GB", ["box"]),
-        ("server where core.sbuf.capacity = 24 MiB", ["box"]),
-        ("server where cores.count = 32", ["box"]),
-        ("server where host.memory = 200 GiB", ["box"]),
-        ("ultraserver where memory.capacity = 1,200 GiB", ["rack"]),
-        ("ultraserver where chips.count = 12 and servers.count = 3", ["rack"]),
-        ("ultraserver where host.memory = 600 GiB and host.vcpus = 96", ["rack"]),
-        ("ultraserver where network.nics = 24 and network.bandwidth = 300 Gbps", ["rack"]),
-        ("ultraserver where server.memory.capacity = 400 GiB", ["rack"]),
-        ("ultraserver where server.chips.count = 4", ["rack"]),
-        ("ultraserver where core.engines.tensor.clock = 2.8 GHz", ["rack"]),
-        ("chip where other.share > 20x", ["full"]),
-        ("chip where other.share > 20", ["full"]),
-        # counts, words, names, dates
-        ("server where chips.count >= 3", ["box"]),
-        ("server where fabric.topology.dimensions.0 = 2", ["box"]),
-        ('server where chip = "full"', ["box"]),
-        ('server where chip = "whole"', ["box"]),
-        ('server where chips.chip != "whole"', ["tin"]),
-        ('server where chip.name = "bare"', ["tin"]),
-        ('server where fabric.topology.shape = "torus"', ["box"]),
-        ('chip where title = "T" and memory.technology = "HBM"', ["full"]),
-        ('chip where name = "whole"', ["full"]),
-        ('chip where source = "page"', ["bare", "full"]),
-        ('chip where kind = "Chip"', ["bare", "full"]),
-        ('source where rank = "third-party"', ["old"]),
-        ('source where as_of >= "2024"', ["page"]),
-        ('source where as_of = "2024"', ["page"]),
-        ('source where as_of > "2024"', []),
-        ('source where as_of < "2024-02"', ["old"]),
-        # either side, two paths
-        ("server where 3 < chips.count", ["box"]),
-        ("server where 4 > chips.count", ["tin"]),
-        ("server where memory.capacity > host.memory", ["box"]),
-        ("server where stated.memory.capacity ~ memory.capacity", ["box"]),
-        ("server where stated.memory.capacity = memory.capacity", []),
-        ("chip where launched = launched", ["full"]),
-        ("server where fabric.link.other.odd = 1 GB", ["box"]),
-        # arithmetic
-        ("chip where peak.dense.bf16 / memory.bandwidth = 200 FLOP/B", ["full"]),
-        ("server where memory.capacity / chips.count = 50 GiB", ["tin"]),
-        ("server where memory.capacity / host.memory = 2", ["box"]),
-        ("server where cores.count / chips.count = 8x", ["box"]),
-        # rounding
-        ("chip where memory.bandwidth ~ 3.4 TB/s", ["full"]),
-        ("chip where memory.bandwidth ~ 4.6 TB/s", []),
-        ("chip where peak.dense.bf16 ~ 0.60 PFLOPS", ["full"]),
-        # what is there at all
-        ("chip where known peak.sparse", ["full"]),
-        ("chip where unknown peak.sparse.bf16", ["bare"]),
-        ("server where known peak", ["box"]),
-        ("server where known fabric.topology.dimensions", ["box"]),
-        ("chip where known peak.sparse.fp64", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), QUERIES["found"])
 def test_found(text, found) -> None:
     assert found == names(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "found", "undecided"),
-    [
-        ("peak.dense.bf16 > 1 TFLOPS", ["full"], ["bare"]),
-        ("not peak.dense.bf16 > 1 TFLOPS", [], ["bare"]),
-        ("peak.dense.bf16 != 1 TFLOPS", ["full"], ["bare"]),
-        ("peak.dense.bf16 < 1 TFLOPS or memory.capacity < 60 GiB", ["bare"], []),
-        ("peak.dense.bf16 < 1 TFLOPS and memory.capacity < 60 GiB", [], ["bare"]),
-        ("peak.dense.bf16 > 1 TFLOPS and memory.capacity > 60 GiB", ["full"], []),
-        ("unknown peak.dense.bf16 or peak.dense.bf16 > 1 TFLOPS", ["bare", "full"], []),
-        ("peak.dense.bf16 / memory.bandwidth > 1 FLOP/B", ["full"], ["bare"]),
-        ('launched < "2022-10-15"', [], ["bare", "full"]),
-        ('launched < "2022-11-15"', ["full"], ["bare"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "found", "undecided"), QUERIES["undecided"])
 def test_not_known(text, found, undecided) -> None:
     """A comparison with what nothing published is neither true nor false."""
     result = CAT.query(f"chip where {text}")
@@ -259,45 +185,7 @@ def test_the_paths_of_the_page() -> None:
 # Mistakes.
 
 
-@pytest.mark.parametrize(
-    ("text", "marked", "words"),
-    [
-        ("sever", "sever", "did you mean 'server'"),
-        ("chip where coers = 8", "coers", "did you mean 'core'"),
-        ("chip where memory.capcity > 3 GB", "memory.capcity", "did you mean 'memory.capacity'"),
-        ("chip where chips.count > 3", "chips.count", "Chip has no chips.count"),
-        ("chip where other.shre > 3", "other.shre", "did you mean 'other.share'"),
-        ("chip where known memory.capcity", "memory.capcity", "did you mean"),
-        ("chip where memory.capacity > 3 GB/s", "3 GB/s", "measures bandwidth; did you mean 3 GB?"),
-        ("chip where memory.capacity > 3", "3", "a number alone has no unit; such as 3 GB"),
-        ("chip where dies > 3 GB", "3 GB", "dies is a count"),
-        ('chip where memory.capacity > "much"', '"much"', "compare it with a quantity"),
-        ("chip where memory.capacity > memory.bandwidth", "memory.bandwidth", "cannot be compared"),
-        ("chip where memory.capacity > dies", "dies", "cannot be compared"),
-        (
-            "chip where memory.bandwidth / peak.dense.bf16 > 3x",
-            "memory.bandwidth / peak.dense.bf16",
-            "cannot be divided",
-        ),
-        ("chip where dies / memory.capacity > 3x", "dies / memory.capacity", "cannot be divided"),
-        ("chip where peak.dense > 3 TFLOPS", "peak.dense", "compare one of its paths, such as peak.dense.fp64"),
-        ("chip where dies ~ 2", "dies", "not rounded"),
-        ('chip where name < "full"', "name", "supports = and != only"),
-        ('chip where name = "ful"', '"ful"', "no Chip is named \"ful\"; did you mean 'full'"),
-        ('server where chip = "box"', '"box"', "no Chip is named"),
-        ("chip where name = full", "full", 'write a text in quotes: "full"'),
-        ('source where rank = "thirdparty"', '"thirdparty"', "did you mean 'third-party'"),
-        ('chip where launched > "soon"', '"soon"', "write a date such as"),
-        ("chip where launched > 2024", "2024", 'such as "2024"'),
-        ("chip where 3 GB > 2 GB", "3 GB > 2 GB", "a path on at least one side"),
-        (
-            "server where links.bandwidth.both > 1 TB/s",
-            "links.bandwidth.both",
-            "does not add up; write chip.links.bandwidth.both",
-        ),
-        ("link where other.odd > 1 GB", "other.odd", "differs between documents"),
-    ],
-)
+@pytest.mark.parametrize(("text", "marked", "words"), QUERIES["mistakes"])
 def test_mistakes(text, marked, words) -> None:
     with pytest.raises(QueryError) as caught:
         CAT.query(text)
