@@ -81,7 +81,9 @@ def edited(node: Node[Any], values: dict[str, Any]) -> Node[Any]:
         below[last] = value
         if value is None:
             del below[last]
-    changed = load_document(read_text(json.dumps(data), node.document.file), KNOWN).node
+    # A file of its own: prices are rows of one.
+    file = Path(node.document.file).with_name(f"{node.name}.yaml")
+    changed = load_document(read_text(json.dumps(data), str(file)), KNOWN).node
 
     assert changed is not None
 
@@ -102,8 +104,9 @@ def test_findings_of_an_edit(code: str, table: dict[str, Any], name: str, edit: 
             other, _, at = key.rpartition("/")
             by_document.setdefault(other or name, {})[at] = value
     nodes = {other: edited(graph.named(other), values) for other, values in by_document.items()}
-    reported = findings(code, Graph({**graph.nodes, **nodes}))
-    names = {node.document.file: node.name for node in graph}
+    made = Graph({**graph.nodes, **nodes})
+    reported = findings(code, made)
+    names = {node.document.file: node.name for node in made}
 
     assert {(names.get(d.where.file, ""), dotted(d.where.path)) for d in reported} == {
         location(name, at) for at in listed(edit.get("finds", []))
