@@ -16,11 +16,12 @@ from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
-from trnspec.perf.collectives import closed_forms, library
+from trnspec.perf.collectives import library
 from trnspec.perf.collectives.algorithms import Plan, plans
-from trnspec.perf.collectives.bounds import Bound, bound
+from trnspec.perf.collectives.bounds import Bound, bound, bus_factor
 from trnspec.perf.collectives.groups import Group, Rates, fabric_level, group
 from trnspec.perf.collectives.library import Launch, Timed
+from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, Timing, fastest, stage_of, time_plan
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
-
-Kind = closed_forms.Kind
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),
@@ -266,7 +265,7 @@ def _size(text: str) -> float:
 def _answers(case: _Case) -> tuple[Answer, ...]:
     timing, known = case.timing, case.known
     slow, fast = case.ends
-    factor = float(closed_forms.bus_factor(case.kind, float(len(case.of.ranks))))
+    factor = bus_factor(case.kind, float(len(case.of.ranks)))
     # Without a calibration only the bound is one: another algorithm may be faster than the fastest that is modelled.
     low, high, note = None, None, "ideal (no losses), by this algorithm"
     if known.name:

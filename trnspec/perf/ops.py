@@ -46,11 +46,6 @@ def floor(a: Number) -> Number:
     return np.floor(a) if isinstance(a, np.ndarray) else float(math.floor(a))
 
 
-def sqrt(a: Number) -> Number:
-    """The square root."""
-    return np.sqrt(a) if isinstance(a, np.ndarray) else math.sqrt(a)
-
-
 MOST = 16777215.0
 """The largest exponent of :func:`power`, ``2^24 - 1``."""
 

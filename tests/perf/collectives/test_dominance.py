@@ -217,16 +217,20 @@ def test_scattered_broadcasts_on_a_ring_are_the_closed_forms(n):
     ring = on(Ring(n), latency=0.5)
     found = {t.algorithm: t.time for t in timings(ring, group(ring), "broadcast", GIB)}
 
-    assert near(c.ring_all_reduce(GIB, float(n), 0.5, 10.0)) == found["ring"]
-    assert near(c.bidirectional_ring_all_reduce(GIB, float(n), 0.5, 10.0)) == found["bidirectional-ring"]
+    assert near(c.taken("ring", "all-reduce", GIB, n, 0.5, 10.0)) == found["ring"]
+    assert near(c.taken("bidirectional-ring", "all-reduce", GIB, n, 0.5, 10.0)) == found["bidirectional-ring"]
 
 
 @pytest.mark.parametrize(
     ("where", "name", "expected"),
     [
-        (on(Hypercube(4), degree=4.0, latency=2.0), "recursive", c.recursive_all_reduce(GIB, 16.0, 2.0, 40.0)),
-        (on(FullyConnected(8), degree=7.0), "direct", c.direct_all_reduce(GIB, 8.0, 0.0, 70.0)),
-        (on(Torus((4, 4)), degree=4.0), "torus", c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (10.0, 10.0))),
+        (
+            on(Hypercube(4), degree=4.0, latency=2.0),
+            "recursive",
+            c.taken("recursive", "all-reduce", GIB, 16, 2.0, 40.0),
+        ),
+        (on(FullyConnected(8), degree=7.0), "direct", c.taken("direct", "all-reduce", GIB, 8, 0.0, 70.0)),
+        (on(Torus((4, 4)), degree=4.0), "torus", c.torus("all-reduce", GIB, (4, 4), 0.0, 10.0)),
     ],
     ids=["recursive", "direct", "torus"],
 )
@@ -253,13 +257,13 @@ def test_chains_both_ways_on_all_rounds_attain_all_links(kind):
 def test_the_network_carries_an_equal_part_from_each_rank_of_the_sending_server():
     where = system("trn1.32xlarge*4")
     inner, link, outer = (level.rate for level in where.levels)
-    chip = c.direct_all_reduce(GIB, 2.0, 0.0, inner)
-    fabric = c.torus_all_reduce(GIB, (4.0, 4.0), 0.0, (link * 2 / 4,) * 2)
+    chip = c.taken("direct", "all-reduce", GIB, 2, 0.0, inner)
+    fabric = c.torus("all-reduce", GIB, (4, 4), 0.0, link * 2 / 4)
     found = {t.algorithm: dict((*t.transfers, *t.overlapped)) for t in timings(where, group(where), "broadcast", GIB)}
     expected = {
-        "direct": c.direct_all_reduce(GIB / 32, 4.0, 0.0, outer),
-        "pipelined": c.pipelined_broadcast(GIB / 32, 4.0, 0.0, outer),
-        "tree": c.tree_broadcast(GIB / 32, 4.0, 0.0, outer),
+        "direct": c.taken("direct", "all-reduce", GIB / 32, 4, 0.0, outer),
+        "pipelined": c.pipelined_broadcast(GIB / 32, 4, 0.0, outer),
+        "tree": c.tree_broadcast(GIB / 32, 4, 0.0, outer),
     }
 
     for name, network in expected.items():

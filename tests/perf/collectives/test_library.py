@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.engine import everything
-from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.bounds import bus_factor
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of, timed
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, group, machine
@@ -144,7 +144,7 @@ def test_no_protocol_sends_less_than_a_rank_must(kind):
     numbers = rank("p5.48xlarge")
     for algorithm in ("ring", "recursive", "direct", "one-shot"):
         at = shape(numbers, kind, algorithm, 8.0, 1.0)
-        assert float(at.local) * MIB >= closed_forms.injection_bound(kind, MIB, 8.0, 450e9) * (1 - 1e-12)
+        assert float(at.local) * MIB >= bus_factor(kind, 8.0) * MIB / 450e9 * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(("on", "n", "steps"), [("p5.48xlarge", 8.0, 14.0), ("p5.48xlarge*4", 32.0, 18.0)])

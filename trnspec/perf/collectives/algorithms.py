@@ -23,7 +23,6 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf import ops
-from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.schedules import (
@@ -39,10 +38,9 @@ from trnspec.topology.shapes import GridShape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.groups import Group
     from trnspec.perf.collectives.routes import Send
-    from trnspec.perf.collectives.schedules import Schedule
+    from trnspec.perf.collectives.schedules import Kind, Schedule
     from trnspec.perf.lowering.system import System
 
 Stage = Literal["chip", "fabric", "network"]
@@ -383,7 +381,9 @@ def _torus(routes: Routes, chips: list[Members], kind: Kind, rates: Rates) -> It
     # Groups may overlap without having the same chips; then a link carries at most as many as a chip is in.
     sharing = float(max(Counter(chip for group in chips for chip in group).values()))
     sizes = tuple(size for _, size in axes)
-    shares = list(closed_forms.torus_shares(sizes, tuple(rates(name) for name, _ in axes)))
+    # The share that starts on each axis, such that all finish the first phase together; an axis of two has one link.
+    weights = [k / (k - 1.0) * (min(k - 1.0, 2.0) * rates(name)) for name, k in axes]
+    shares = [weight / sum(weights) for weight in weights]
     phases = []
     for step in range(len(axes)):
         loads = {}

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.collectives import closed_forms
-from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import NETWORK, Group, Rates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import INSIDE, Routes
+from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.lowering.system import System
 from trnspec.topology.shapes import GridShape
 
@@ -66,7 +65,7 @@ def bound(system: System, of: Group, kind: Kind, size: float) -> Bound:
         bounds.append(Bound(seconds * size + rates.latency(NETWORK), "what a fabric sends over the network"))
     if np.all(chips == chips[:, :1]):
         if of.units == 1:
-            seconds = float(closed_forms.injection_bound(kind, 1.0, float(len(of.ranks)), rates(INSIDE)))
+            seconds = bus_factor(kind, float(len(of.ranks))) / rates(INSIDE)
             bounds.append(Bound(seconds * size + rates.latency(INSIDE), "what a rank sends to others of its chip"))
     else:
         cuts = _Cuts(system, routes, of, kind, chips, rates)
@@ -75,12 +74,22 @@ def bound(system: System, of: Group, kind: Kind, size: float) -> Bound:
     return max(bounds, key=lambda b: b.time)
 
 
+def bus_factor(kind: Kind, n: float) -> float:
+    """Bus bandwidth over algorithm bandwidth S / time among n ranks: the least that a rank sends, as a share of S.
+
+    2 (n - 1) / n, (n - 1) / n, or 1 for broadcast and send, as in nccl-tests and nccom-test; 0 for one rank.
+    """
+    if kind == "all-reduce":
+        return 2.0 * ((n - 1.0) / n)
+    return min(n - 1.0, 1.0) if kind in ("broadcast", "send") else (n - 1.0) / n
+
+
 def _network(system: System, of: Group, kind: Kind) -> float:
     """The least that a rank sends over the network with all groups at work, as a share of the buffer."""
     units, inside = float(of.units), float(len(of.inside))
     level = level_named(system, NETWORK)
     reduces = level is not None and level.reduces and kind == "all-reduce"
-    share = 1.0 if reduces else float(closed_forms.bus_factor(kind, units))
+    share = 1.0 if reduces else bus_factor(kind, units)
     return share / (1.0 if kind == "all-to-all" else inside)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-from trnspec.perf.collectives.closed_forms import Kind
+from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.lowering.machine import carried, detour, unit_shares
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 

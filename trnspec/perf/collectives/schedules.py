@@ -3,17 +3,21 @@
 Members are numbered by their position in a group.  A schedule knows neither links nor rates;
 ``trnspec.perf.collectives.routes`` maps it to links.  A phase combines several equal steps: each step counts its
 latency, and the sends are their sum.
+
+The buffer of S bytes is what every rank holds after an all-gather, before a reduce-scatter, and before and after an all-reduce
+or a broadcast.  In an all-to-all it is what one rank sends: all blocks, its own included.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.routes import Send
+
+Kind = Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"]
 
 Schedule = tuple[tuple[float, tuple["Send", ...]], ...]
 """Phases: number of steps, and the sends of all of them together."""

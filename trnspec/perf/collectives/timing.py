@@ -7,12 +7,12 @@ phases of one stage follow each other.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import RefusalError
-from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.groups import NETWORK, Rates
 from trnspec.perf.collectives.routes import INSIDE
 
@@ -80,7 +80,7 @@ def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
             steps += phase.steps
         else:
             pipelined = True
-            latency += closed_forms.pipelined_broadcast(transfer, phase.behind + 2.0, alpha, 1.0) - transfer
+            latency += _waiting(transfer, phase.behind, alpha)
         # A flat algorithm can be limited by device memory within a chip: the time counts for those links.
         links = stage_of(bottleneck)
         of_stage = stages.setdefault((phase.stage, phase.far), {})
@@ -96,6 +96,19 @@ def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
         tuple(stages[slowest].items()),
         tuple((stage, seconds) for stage, seconds in others.items() if stage != slowest[0]),
     )
+
+
+def _waiting(transfer: float, behind: float, alpha: float) -> float:
+    """Time [s] of a pipeline of m pieces besides its transfer: (m + behind) (alpha + transfer / m) for the best m.
+
+    The optimum is m = sqrt(behind transfer / alpha); the better of the two neighbouring integers is taken.  Without
+    latency nothing waits.
+    """
+    if not alpha:
+        return 0.0
+    best = math.sqrt(behind * transfer / alpha)
+    pieces = (max(math.floor(best), 1.0), max(math.ceil(best), 1.0))
+    return min((m + behind) * alpha + behind * transfer / m for m in pieces)
 
 
 def fastest(candidates: Sequence[Timing], algorithm: str | None = None) -> Timing:

@@ -16,8 +16,8 @@ from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
-from trnspec.perf.collectives.closed_forms import Kind as Collective
 from trnspec.perf.collectives.library import Library, Protocol
+from trnspec.perf.collectives.schedules import Kind as Collective
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving

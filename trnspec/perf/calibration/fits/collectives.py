@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.collectives import CollectiveCase
-    from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
+    from trnspec.perf.collectives.schedules import Kind
 
 _RINGS: tuple[Kind, ...] = ("all-reduce", "all-gather", "reduce-scatter", "broadcast")
 _REDUCE: tuple[Kind, ...] = ("all-reduce",)

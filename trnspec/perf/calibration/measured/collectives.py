@@ -18,9 +18,9 @@ from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
 from trnspec.perf.calibration.measured.cells import Cells, document_name, first
 from trnspec.perf.collectives.algorithms import Plan, plans
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group, Rates, group
 from trnspec.perf.collectives.library import Launch, Protocol
+from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import fastest, time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
