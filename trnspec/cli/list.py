@@ -14,11 +14,11 @@ from trnspec.catalog.system_table import main_figures, system_table, systems
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
 from trnspec.cli.help import documented
-from trnspec.cli.quotes import listed_price
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import words
+from trnspec.graph.quotes import quotes
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -179,7 +179,7 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
 def _values(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> dict[str, list[Displayed | Cell]]:
     """What the list of a kind without chips shows of each document, by column."""
     if issubclass(spec, Price):
-        prices = [listed_price(graph, n) for n in nodes]
+        prices = [_listed_price(graph, n) for n in nodes]
         return {name: [row[name] for row in prices] for name in (prices[0] if prices else ())}
     paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
     return {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
@@ -199,3 +199,18 @@ def _value(node: Node[Any], at: str) -> Displayed | Cell:
     if isinstance(value, Figure):
         return Displayed.of(value.value)
     return value if value is None or isinstance(value, int) else words(value) if isinstance(value, str) else str(value)
+
+
+def _listed_price(graph: Graph, node: Node[Any]) -> dict[str, Displayed | Cell]:
+    """Columns of a document of prices in a list: server, type, the price that evaluators use, and its region and date."""
+    server = graph.find(node.spec.server)
+    known = () if server is None else quotes(graph, server, node.spec.type)
+    quote = next((q for q in known if q.document is node), None)
+    return {
+        "server": node.spec.server.name,
+        "type": node.spec.type,
+        "price": None if quote is None else Displayed.of(quote.figure.value),
+        "region": quote.place if quote is not None else "unlisted" if node.spec.status == "unlisted" else None,
+        "date": None if quote is None else quote.figure.as_of,
+        "regions": len(node.spec.hourly),
+    }

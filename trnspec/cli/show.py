@@ -11,12 +11,13 @@ from attrs import frozen
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.quotes import quoted, quoted_tables
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
 from trnspec.graph.facts import Fact, facts, group
+from trnspec.graph.quotes import quoted_facts
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
+from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[st
 
 def _numbered(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, int]:
     """The sources of facts, of their conflicting values, and of prices, numbered in the order in which they appear."""
-    names = [name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name]
-    names += [row.source for row in quoted(graph, node) if row.source]
+    stated = (*node_facts, *quoted_facts(graph, node))
+    names = [name for fact in stated for name in (fact.source, *(r.source for r in fact.conflicting)) if name]
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -133,13 +134,44 @@ def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons
         )
         rows = {s.at: [(s.at.rpartition(".")[2], s.text, s.interval_text, s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
-    blocks += quoted_tables(quoted(graph, node), numbers)
+    blocks += _quoted_tables(graph, node, numbers)
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
     if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in node_facts):
         blocks.append("--reasons prints notes, formulas and why each verdict was given.")
     return blocks
+
+
+def _quoted_tables(graph: Graph, node: Node[Any], numbers: Mapping[str, int]) -> Iterator[Table]:
+    """The prices and the power of a document."""
+    known = quoted_facts(graph, node)
+    for kind, detail in (("price", "per chip"), ("power", "scope")):
+        cells: list[_Row] = []
+        for fact in (f for f in known if f.at.startswith(kind)):
+            place = fact.at.split(".", 2)[2:]
+            if place and fact.label not in cells:
+                cells.append(fact.label)
+            more = graph.named(fact.of).spec.scope if kind == "power" else None
+            if fact.figure is not None and kind == "price":
+                value = fact.figure.value
+                more = render(value.value / node.spec.chips.count, value.unit, value.digits)
+            label = f"  {place[0]}" if place else fact.label
+            cells.append((label, _quoted_text(fact), more, numbers.get(fact.source), fact.as_of))
+            cells += [(f"  {c.verdict}", c.says, None, numbers.get(c.source), c.as_of) for c in fact.conflicting]
+        columns = [
+            Column(kind, wrap=True),
+            Column("value", keep=True),
+            Column(detail),
+            Column("source", right=True, keep=True),
+            Column("date", keep=True),
+        ]
+        if cells:
+            yield table(columns, cells)
+
+
+def _quoted_text(fact: Fact) -> str:
+    return fact.text or ("unlisted" if fact.verdict == "unlisted" else "unknown")
 
 
 def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
@@ -338,11 +370,12 @@ def _lines(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], totals: Se
             date = "derived" if fact.verdict == "derived" else fact.as_of
             yield _Line(at=fact.at, text=fact.text, interval=fact.interval_text, date=date[:7])
     seen = set()
-    for row in quoted(graph, node):
-        if (row.kind, row.type) not in seen and row.verdict == "adopted":
-            seen.add((row.kind, row.type))
-            text = f"{row.text}, {row.place}" if row.place else row.text
-            yield _Line(at=f"{row.kind}.{row.type}", text=text, date=row.date[:7])
+    for fact in quoted_facts(graph, node):
+        kind, type_, *place = fact.at.split(".", 2)
+        if (kind, type_) not in seen:
+            seen.add((kind, type_))
+            text = ", ".join([_quoted_text(fact), *place])
+            yield _Line(at=f"{kind.removesuffix('s')}.{type_}", text=text, date=fact.as_of[:7])
 
 
 def _merged(rows: Iterator[_Line]) -> list[_Line]:
@@ -384,7 +417,7 @@ _COLUMNS = (
 
 def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for fact in node_facts:
+    for fact in (*node_facts, *quoted_facts(graph, node)):
         if fact.value is not None:
             numbers = _numbers(fact)
             scope = "" if fact.figure is None else fact.figure.scope
@@ -393,15 +426,6 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
         for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
-    for row in quoted(graph, node):
-        at = f"prices.{row.type}.{row.place}" if row.kind == "price" else f"power.{row.type}"
-        stated = row.figure
-        if stated is not None:
-            numbers = (stated.value.value, *_ends(stated.interval), stated.value.dimension.base)
-            more = (stated.where or "", row.condition, stated.note or "")
-            rows.append((at, row.text, row.verdict, *numbers, stated.scope, row.source, row.date, *more))
-        elif row.kind == "power" and row.source:
-            rows.append((at, row.text, row.verdict, *[None] * 4, "", row.source, row.date, "", row.reason, ""))
     for total in _sums(graph, node):
         unit = None if isinstance(total.value, (int, CountRange)) else total.value.figures[0].value.dimension.base
         bounds = (*total.bounds, unit)

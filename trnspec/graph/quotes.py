@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from trnspec.graph.provenance import Stated, figures
+from trnspec.graph.composition import chips
+from trnspec.graph.facts import Fact
+from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
@@ -187,3 +189,36 @@ def upper_power(graph: Graph, chip: Node[Any]) -> Draw | None:
     """The power of a chip that an upper bound on energy uses: the first of :data:`UPPER`; ``None`` if none is known."""
     known = [d for d in draws(graph, chip) if d.type in UPPER]
     return min(known, key=lambda d: UPPER.index(d.type), default=None)
+
+
+def quoted_facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
+    """The prices and the power of a document as facts; of each type first what evaluators use.
+
+    Their paths are ``prices.spot.us-east-2c`` and ``power.tdp``, their reasons the term of a price or the load of a power.
+    Without a value are types of prices that are not sold, with the verdict ``unlisted``, and a power without source.
+    """
+    found: list[Fact] = []
+    for price in price_documents(graph, node) if node.kind == "Server" else ():
+        if price.spec.status == "unlisted":
+            source = None if price.metadata.source is None else graph.find(price.metadata.source)
+            fact = Fact(
+                of=price.name, at=f"prices.{price.spec.type}", label=price.spec.type, value=None, verdict="unlisted"
+            )
+            found.append(fact if source is None else evolve(fact, source=source.name, as_of=source.spec.as_of))
+    known = quotes(graph, node) if node.kind == "Server" else ()
+    found += [_fact(q.document, f"prices.{q.type}.{q.place}", q.figure, q.document.spec.term) for q in known]
+    for power in power_documents(graph, node) if chips(graph, node) is not None else ():
+        fact = _fact(power, f"power.{power.spec.type}", figures(graph, power).get("power"), power.spec.load)
+        claims = conflicting(graph, power).get(("spec", "power"), ())
+        found.append(evolve(fact, conflicting=tuple(c for c in claims if c.verdict != "agrees")))
+    return tuple(found)
+
+
+def _fact(document: Node[Any], at: str, figure: Stated | None, condition: str | None) -> Fact:
+    """A quoted quantity as a fact; its label is the type with the condition under which it holds."""
+    label = ", ".join(filter(None, (document.spec.type, condition)))
+    fact = Fact(of=document.name, at=at, label=label, value=figure, reason=condition or "")
+    if figure is None:
+        return evolve(fact, verdict="-")
+    fact = evolve(fact, source=figure.source_name, as_of=figure.as_of)
+    return evolve(fact, where=figure.where or "", note=figure.note or "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
-from trnspec.graph.quotes import Draw, Quote, chosen, draws, quotes
+from trnspec.graph.quotes import quoted_facts
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue
@@ -18,12 +18,8 @@ from trnspec.model.reflection import dotted, spread
 from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
-    from trnspec.model.quotes import Price, PriceType
-    from trnspec.yaml import Path
 
 
 @frozen(kw_only=True)
@@ -121,21 +117,14 @@ def entry(graph: Graph, node: Node[Any]) -> Entry:
     totals = tuple(evolve(t, others=unadopted[t.at].others) if t.at in unadopted else t for t in totals)
     summed = {t.at for t in totals}
     stated = tuple(v for v in stated if v.text or v.at not in summed)
-    prices: tuple[Value, ...] = ()
-    usual: list[Value] = []
-    if node.kind == "Server":
-        known = quotes(graph, node)
-        prices = tuple(_of_quote(quote, f"prices.{quote.type}.{quote.place}") for quote in known)
-        for type_ in dict.fromkeys(quote.type for quote in known):
-            usual += _usual(graph, node, type_)
-    power = tuple(_of_draw(draw) for draw in draws(graph, node) if draw.document is not node)
-    return Entry(node, file_of(node), stated, totals, prices, power, tuple(usual))
-
-
-def _usual(graph: Graph, node: Node[Any], type_: PriceType) -> Iterator[Value]:
-    quote = chosen(graph, node, type_)
-    if quote is not None:
-        yield _of_quote(quote, f"prices.{type_}")
+    quoted = [_of_quoted(graph, fact) for fact in quoted_facts(graph, node) if fact.figure is not None]
+    prices = tuple(value for value in quoted if value.at.startswith("prices."))
+    power = tuple(value for value in quoted if value.at.startswith("power."))
+    usual: dict[str, Value] = {}
+    for value in prices:
+        at = value.at.rpartition(".")[0]
+        usual.setdefault(at, evolve(value, at=at, label=at))
+    return Entry(node, file_of(node), stated, totals, prices, power, tuple(usual.values()))
 
 
 def file_of(node: Node[Any]) -> str:
@@ -223,30 +212,21 @@ def _of_sum(node: Node[Any], total: Sum) -> Value:
     )
 
 
-def _of_quote(quote: Quote, at: str) -> Value:
-    spec: Price = quote.document.spec
-    scope = f"{quote.type}{f', {spec.term}' if spec.term else ''}, {quote.place}"
-    return _of_document(quote.figure, at, scope, quote.document, ("spec", "hourly", quote.place))
-
-
-def _of_draw(draw: Draw) -> Value:
-    load = getattr(draw.document.spec, "load", None)
-    scope = f"{draw.type}{f', {load}' if load else ''}"
-    return _of_document(draw.figure, f"power.{draw.type}", scope, draw.document, ("spec", "power"))
-
-
-def _of_document(figure: Stated, at: str, scope: str, document: Node[Any], path: Path) -> Value:
-    """The figure of another document, such as a price, as a value of the one it is about."""
+def _of_quoted(graph: Graph, fact: Fact) -> Value:
+    """A price or a power, which another document states, as a value of the one that it is about."""
+    document, place = graph.named(fact.of), fact.at.split(".", 2)[2:]
+    assert fact.figure is not None
+    fields = _of_figure(fact.figure)
     return Value(
-        at=at,
-        label=at,
-        text=figure.value.text,
-        verdict="adopted",
-        source=figure.source_name,
-        as_of=figure.as_of,
-        where=figure.where or "",
-        note=figure.note or "",
-        document=document.name,
-        line=line_of(document, path),
-        **(_of_figure(figure) | {"scope": f"{figure.scope}, {scope}"}),
+        at=fact.at,
+        label=fact.at,
+        text=fact.text or "",
+        verdict=fact.verdict,
+        source=fact.source,
+        as_of=fact.as_of,
+        where=fact.where,
+        note=fact.note,
+        document=fact.of,
+        line=line_of(document, ("spec", "hourly", place[0]) if place else ("spec", "power")),
+        **(fields | {"scope": ", ".join([fields["scope"], fact.label, *place])}),
     )
