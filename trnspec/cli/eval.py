@@ -336,7 +336,7 @@ def _one(request: EvalRequest, format_: str) -> None:
     def evaluation() -> Evaluation:
         found = request.evaluation()
         if request.plot is not None:
-            from trnspec.evaluation.charts.evaluations import chart
+            from trnspec.evaluation.charts import chart
 
             chart([found]).save(request.plot)
         return found
@@ -422,7 +422,7 @@ def _sweep(request: EvalRequest, format_: str) -> None:
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
     if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):
-        from trnspec.evaluation.charts.evaluations import sweep_chart
+        from trnspec.evaluation.charts import sweep_chart
 
         sweep_chart(rows).save(request.plot)
     if format_ == "json":

@@ -95,7 +95,7 @@ def _of_evaluations(kind: str, evaluator: str, file: str, summary: str) -> None:
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
     def plot(files: tuple[str, ...]) -> Chart:
-        from trnspec.evaluation.charts.evaluations import chart, sweep_chart
+        from trnspec.evaluation.charts import chart, sweep_chart
 
         read = [_read(file, evaluator) for file in files]
         rows = [row for some in read for row in some]
@@ -178,7 +178,7 @@ def roofline(
     Values are those of trnspec eval roofline. With --model, the parts of the model are dots on the line of each chip.
     """
     from trnspec.api import evaluate
-    from trnspec.evaluation.charts.evaluations import chart
+    from trnspec.evaluation.charts import chart
 
     catalog = load_catalog(**options)
     workload = {} if model is None else {"model": model, "phase": phase, "batch": batch, "seq": seq}
@@ -205,7 +205,7 @@ def heatmap(file: str, answer: str | None, x: str | None, y: str | None) -> Char
 
     FILE is what trnspec eval EVALUATOR --format json printed for a sweep; - is standard input.
     """
-    from trnspec.evaluation.charts.grids import heatmap
+    from trnspec.evaluation.charts import heatmap
 
     return heatmap(_read(file, "eval training"), answer, x, y)
 
@@ -222,7 +222,7 @@ def timeline(file: str) -> Chart:
 
     FILE is what trnspec eval training --trace wrote; - is standard input.
     """
-    from trnspec.evaluation.charts.grids import timeline
+    from trnspec.evaluation.charts import timeline
 
     try:
         data = json.loads(sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8"))

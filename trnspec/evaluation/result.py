@@ -271,12 +271,12 @@ class Evaluation:
         """A chart of the evaluation, which a notebook shows and ``save(file)`` writes.
 
         Args:
-            kind: One of :data:`trnspec.evaluation.charts.evaluations.KINDS`; by default the one for the evaluator.
+            kind: One of :data:`trnspec.evaluation.charts.KINDS`; by default the one for the evaluator.
 
         Raises:
             UsageError: There is no such chart of this evaluation.
         """
-        from trnspec.evaluation.charts.evaluations import chart
+        from trnspec.evaluation.charts import chart
 
         return chart([self], kind)
 

@@ -263,12 +263,12 @@ class Sweep(InNotebook):
         """A chart of all combinations that have an answer, which a notebook shows and ``save(file)`` writes.
 
         Args:
-            kind: One of :data:`trnspec.evaluation.charts.evaluations.KINDS`; by default the one for the evaluator.
+            kind: One of :data:`trnspec.evaluation.charts.KINDS`; by default the one for the evaluator.
 
         Raises:
             UsageError: There is no such chart of these evaluations, or they are too many.
         """
-        from trnspec.evaluation.charts.evaluations import sweep_chart
+        from trnspec.evaluation.charts import sweep_chart
 
         return sweep_chart(self.rows, kind)
 

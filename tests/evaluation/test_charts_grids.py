@@ -6,7 +6,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.charts.grids import heatmap, timeline
+from trnspec.evaluation.charts import heatmap, timeline
 from trnspec.evaluation.result import Evaluation
 from trnspec.plots.chart import Cells, Spans
 from trnspec.plots.draw import figure

@@ -1,6 +1,6 @@
-"""The charts of evaluations: step time and memory by part, plans, percentiles under load, rooflines, accuracy.
+"""The charts of evaluations: step time and memory by part, plans, percentiles under load, rooflines, accuracy, sweeps.
 
-Each function takes one or several evaluations, and every number that it draws is in them.
+Each function takes one or several evaluations, a sweep or a timeline, and every number that it draws is in them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import common, edge, mark, measure, scale
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.summary import label
-from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
+from trnspec.plots.chart import UNKNOWN, Axis, Bars, Cells, Chart, Limit, Line, Panel, Points, Spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,13 +59,8 @@ def chart(evaluations: Sequence[Evaluation], kind: str | None = None, labels: Se
 def sweep_chart(rows: Sequence[Row], kind: str | None = None) -> Chart:
     """The chart of a sweep: a bar, or a series, for each combination that has an answer."""
     answered = [(given, result) for given, result in rows if isinstance(result, Evaluation)]
-    labels = [", ".join(f"{label(n)} {measure(v)}" for n, v in given.items()) for given, _ in answered]
-    drawn = chart([result for _, result in answered], kind, labels)
-    refused = [
-        ", ".join(f"{label(n)} {measure(v)}" for n, v in given.items()) + f" ({result.reason})"
-        for given, result in rows
-        if isinstance(result, RefusalError)
-    ]
+    drawn = chart([result for _, result in answered], kind, [_named(given) for given, _ in answered])
+    refused = [f"{_named(given)} ({r.reason})" for given, r in rows if isinstance(r, RefusalError)]
     return evolve(drawn, caption=(*drawn.caption, f"Without an answer: {'; '.join(refused)}.")) if refused else drawn
 
 
@@ -75,10 +70,12 @@ def _labels(evaluations: Sequence[Evaluation]) -> list[str]:
         return [evaluations[0].title]
     names = dict.fromkeys(name for e in evaluations for name in e.inputs)
     differing = [n for n in names if len({str(e.inputs.get(n)) for e in evaluations}) > 1]
-    return [
-        ", ".join(f"{label(n)} {measure(e.inputs.get(n))}" for n in differing) or f"{number}: {e.title}"
-        for number, e in enumerate(evaluations, 1)
-    ]
+    each = ({n: e.inputs.get(n) for n in differing} for e in evaluations)
+    return [_named(own) or f"{n}: {e.title}" for n, (own, e) in enumerate(zip(each, evaluations, strict=True), 1)]
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{label(name)} {measure(value)}" for name, value in values.items())
 
 
 def caption(evaluations: Sequence[Evaluation], *notes: str) -> tuple[str, ...]:
@@ -129,13 +126,8 @@ def _stacked(
     whiskers = any(ends != UNKNOWN for p in panels for m in p.marks if isinstance(m, Bars) for ends in m.ends)
     notes = dict.fromkeys(a.note for e in evaluations for a in e.answers if a.name in names and a.low is not None)
     note = "; ".join(dict.fromkeys(part for n in notes for part in n.split("; ") if "measurements" in part))
-    title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
-    return Chart(
-        kind,
-        f"{evaluations[0].evaluator}: {title}",
-        panels,
-        caption(evaluations, f"Whiskers: interval of the total{f' ({note})' if note else ''}" if whiskers else ""),
-    )
+    note = f"Whiskers: interval of the total{f' ({note})' if note else ''}" if whiskers else ""
+    return Chart(kind, f"{evaluations[0].evaluator}: {_title(evaluations)}", panels, caption(evaluations, note))
 
 
 def _bars(of: str, unit: str, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Panel:
@@ -166,12 +158,14 @@ def _few(evaluations: Sequence[Evaluation]) -> None:
 
 
 def _title(evaluations: Sequence[Evaluation]) -> str:
-    """The inputs that all have in common: model and system first."""
+    """The inputs that all have in common, model and system first; the title of a single evaluation."""
+    if len(evaluations) == 1:
+        return evaluations[0].title
     inputs = [e.inputs for e in evaluations]
     same = {n: v for n, v in inputs[0].items() if v not in (None, "") and all(i.get(n) == v for i in inputs)}
     main = [str(same[n]) for n in ("model", "on") if n in same]
-    rest = [f"{label(n)} {measure(same[n])}" for n in ("seq", "global_batch", "batch", "prompt", "output") if n in same]
-    return ", ".join([" on ".join(main), *rest] if main else rest) or f"{len(evaluations)} evaluations"
+    lengths = {n: same[n] for n in ("seq", "global_batch", "batch", "prompt", "output") if n in same}
+    return ", ".join(filter(None, (" on ".join(main), _named(lengths)))) or f"{len(evaluations)} evaluations"
 
 
 # Plans.
@@ -231,17 +225,11 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in priced:
         groups.setdefault(str(row["system"]).partition("*")[0], []).append(row)
-    marks: list[Mark] = [
-        Points(
-            name,
-            time.values(some),
-            cost.values(some),
-            time.ends(some, "time"),
-            cost.ends(some, "cost"),
-            tuple(f"{'best plan: ' if r in best else ''}*{str(r['system']).partition('*')[2] or 1}" for r in some),
-        )
-        for name, some in groups.items()
-    ]
+    marks: list[Mark] = []
+    for name, some in groups.items():
+        texts = (f"{'best plan: ' if r in best else ''}*{str(r['system']).partition('*')[2] or 1}" for r in some)
+        ends = time.ends(some, "time"), cost.ends(some, "cost")
+        marks.append(Points(name, time.values(some), cost.values(some), *ends, tuple(texts)))
     front = _front(priced)
     marks.append(Line("Pareto front", time.values(front), cost.values(front), dashed=True))
     deadline = _seconds(evaluations[0].inputs.get("deadline"))
@@ -254,8 +242,7 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
         f"Prices: {'; '.join(dict.fromkeys(str(r['price']) for r in priced if r.get('price')))}",
     )
     panel = Panel(time.axis(priced), cost.axis(priced), tuple(marks))
-    title = evaluations[0].heading
-    return Chart("pareto", title, (panel,), caption(evaluations, *notes))
+    return Chart("pareto", evaluations[0].heading, (panel,), caption(evaluations, *notes))
 
 
 def _search_front(evaluations: Sequence[Evaluation]) -> Chart:
@@ -341,9 +328,8 @@ def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         x, y = time.values(rows), tuple(r["throughput_per_chip"] for r in rows)
         marks.append(Line("", x, y, like=name))
         marks.append(Points(name, x, y, labels=tuple(f"{r['batch']:,}" for r in rows)))
-    title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
     panel = Panel(time.axis(every), Axis("throughput per chip [tokens/s]", zero=True), tuple(marks))
-    return Chart("serving", f"inference: {title}", (panel,), caption(evaluations, "Labels: batch size"))
+    return Chart("serving", f"inference: {_title(evaluations)}", (panel,), caption(evaluations, "Labels: batch size"))
 
 
 def _seconds(value: object) -> float | None:
@@ -386,35 +372,27 @@ def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
     parts = [_parts(e) for e in evaluations]
     intensities = [r["intensity"] for rows in parts for r in rows] + [at for *_, at in roofs]
     first, last = min(intensities) / 4.0, max(intensities) * 4.0
-    largest = max(rate for _, rate, _ in roofs)
-    size, symbol = scale([largest], "FLOP/s")
+    size, symbol = scale([max(rate for _, rate, _ in roofs)], "FLOP/s")
     marks: list[Mark] = []
     for name, (_, rate, at), e, rows in zip(shown, roofs, evaluations, parts, strict=True):
         slope = rate / at
         marks.append(Line(name, (first, at, last), (first * slope / size, rate / size, rate / size)))
         answer = e.answer("ridge_point")
-        ridge = Points(
-            "", (at,), (rate / size,), ((answer.low, answer.high),), labels=(f"{at:,.0f} FLOP/B",), like=name
-        )
-        marks.append(ridge)
-        texts = tuple(str(r["part"]) for r in rows) if not several or e is evaluations[0] else ()
+        ends, text = ((answer.low, answer.high),), (f"{at:,.0f} FLOP/B",)
+        marks.append(Points("", (at,), (rate / size,), ends, labels=text, like=name))
         if rows:
+            labelled = not several or e is evaluations[0]
+            texts = tuple(str(r["part"]) for r in rows) if labelled else ()
             x, y = tuple(r["intensity"] for r in rows), tuple(r["attainable_rate"] / size for r in rows)
             marks.append(Points("", x, y, labels=texts, like=name))
-            whole = e.number("flops") / e.number("traffic"), e.number("attainable_rate") / size
-            marks.append(Points("", (whole[0],), (whole[1],), labels=("whole model",) if texts else (), like=name))
+            x, y = (e.number("flops") / e.number("traffic"),), (e.number("attainable_rate") / size,)
+            marks.append(Points("", x, y, labels=("whole model",) if labelled else (), like=name))
     dtype = ", ".join(dict.fromkeys(str(e.inputs["dtype"]) for e in evaluations))
-    title = (
-        evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
-    )
-    notes = (
-        "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
-        + (". Other dots: parts of the model, and the whole model at its mean intensity" if any(parts) else ""),
-    )
-    panel = Panel(
-        Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks)
-    )
-    return Chart("roofline", f"roofline: {title}", (panel,), caption(evaluations, *notes))
+    title = f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}" if several else evaluations[0].title
+    note = "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
+    note += ". Other dots: parts of the model, and the whole model at its mean intensity" if any(parts) else ""
+    axes = Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True)
+    return Chart("roofline", f"roofline: {title}", (Panel(*axes, tuple(marks)),), caption(evaluations, note))
 
 
 def _parts(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -489,6 +467,104 @@ def _seen(row: Mapping[str, Any]) -> str:
     if not row.get("seen"):
         return "not fitted"
     return "fitted" if row.get("held_out") is None else "fitted, model held out"
+
+
+# Sweeps over two inputs, and timelines.
+
+MOST_CELLS = 24
+"""The largest number of values of one axis of a heatmap."""
+_HIGHER = ("throughput", "mfu", "hfu", "goodput", "max_batch")
+"""Beginnings of the names of answers of which more is better."""
+
+
+def heatmap(rows: Sequence[Row], answer: str | None = None, x: str | None = None, y: str | None = None) -> Chart:
+    """An answer of a sweep over two inputs, as a grid of cells.
+
+    Args:
+        rows: The combinations. Where other inputs vary too, a cell has the best of them.
+        answer: The name of the answer; by default the first of the evaluator.
+        x: The input of the columns; by default the second that varies.
+        y: The input of the rows; by default the first that varies.
+
+    Raises:
+        UsageError: The rows have no two inputs of these names that vary, no such answer, or too many values.
+    """
+    inputs = list(dict.fromkeys(name for given, _ in rows for name in given))
+    y = y or next((n for n in inputs if n != x), "")
+    x = x or next((n for n in inputs if n != y), "")
+    if not {x, y} <= set(inputs):
+        varying = ", ".join(inputs) or "none"
+        raise UsageError(f"a heatmap needs a sweep over two inputs; those that vary are {varying}")
+    answered = [result for _, result in rows if isinstance(result, Evaluation)]
+    if not answered:
+        raise UsageError("there is nothing to draw: no combination has an answer")
+    chosen = answered[0].answer(answer) if answer else answered[0].answers[0]
+    columns, lines = (tuple(dict.fromkeys(measure(given[name]) for given, _ in rows)) for name in (x, y))
+    if max(len(columns), len(lines)) > MOST_CELLS:
+        raise UsageError(f"a heatmap has at most {MOST_CELLS} values of one input")
+    name, higher = chosen.name, chosen.name.startswith(_HIGHER)
+    best: dict[tuple[str, str], Evaluation] = {}
+    reasons: dict[tuple[str, str], str] = {}
+    for given, result in rows:
+        cell = measure(given[y]), measure(given[x])
+        if not isinstance(result, Evaluation):
+            reasons.setdefault(cell, result.reason.replace("-", "\n", 1))
+        elif cell not in best or (result.number(name) > best[cell].number(name)) == higher:
+            best[cell] = result
+    size, symbol = scale([e.number(name) for e in best.values()], chosen.unit)
+    numbers = {cell: e.number(name) / size for cell, e in best.items()}
+    signs = {cell: edge(e.answer(name)) or mark(e.answer(name)) for cell, e in best.items()}
+    texts = reasons | {cell: f"{signs[cell]}{measure(number)}" for cell, number in numbers.items()}
+    cells = Cells(
+        tuple(tuple(numbers.get((row, column)) for column in columns) for row in lines),
+        tuple(tuple(texts.get((row, column), "") for column in columns) for row in lines),
+        f"{label(name)} [{symbol}]" if symbol else label(name),
+        _wide(numbers.values()),
+        not higher,
+    )
+    panel = Panel(Axis(label(x), categories=columns), Axis(label(y), categories=lines), (cells,))
+    others = [label(n) for n in inputs if n not in (x, y)]
+    notes = (
+        f"Of several values of {', '.join(others)} a cell has the best" if others else "",
+        "A cell without colour was rejected for the reason in it" if reasons.keys() - best.keys() else "",
+    )
+    title = f"{answered[0].evaluator}: {label(name)} by {label(y)} and {label(x)}"
+    return Chart("heatmap", title, (panel,), caption(answered, *notes))
+
+
+def timeline(trace: Mapping[str, Any]) -> Chart:
+    """One training step by pipeline stage: computation above, exposed communication below, bubbles between.
+
+    Args:
+        trace: What ``trnspec eval training --trace`` writes.
+
+    Raises:
+        UsageError: It is not such a trace.
+    """
+    try:
+        events = trace["traceEvents"]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+        spans = [e for e in events if e["ph"] == "X"]
+        title, total = trace["otherData"]["title"], float(trace["otherData"]["step_time_s"])
+        starts = [(e["pid"], e["name"], float(e["ts"]), float(e["dur"])) for e in spans]
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"the output of trnspec eval training --trace is expected ({type(error).__name__}: {error})"
+        ) from error
+    if not starts:
+        raise UsageError("the trace has no events")
+    stages = sorted(names)
+    size, symbol = scale([total], "s")
+    groups: dict[str, list[tuple[int, float, float]]] = {}
+    for stage, name, start, length in starts:
+        groups.setdefault(name, []).append((stages.index(stage), start * 1e-6 / size, (start + length) * 1e-6 / size))
+    panel = Panel(
+        Axis(f"time [{symbol}]", zero=True),
+        Axis(categories=tuple(names[stage] for stage in stages)),
+        (Spans(tuple((name, tuple(boxes)) for name, boxes in groups.items()), ("pipeline bubble",)),),
+    )
+    note = f"Step time ~{measure(total, 's', digits=2)}; trnspec eval training has its interval. All ranks of a stage do the same."
+    return Chart("timeline", f"training: {title}", (panel,), (note,))
 
 
 KINDS: Mapping[str, Callable[[Sequence[Evaluation], Sequence[str]], Chart]] = {

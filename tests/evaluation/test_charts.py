@@ -11,7 +11,7 @@ from attrs import evolve
 import trnspec
 from tests.support.programs import DATA
 from trnspec.errors import UsageError
-from trnspec.evaluation.charts.evaluations import KINDS, chart, sweep_chart
+from trnspec.evaluation.charts import KINDS, chart, sweep_chart
 from trnspec.evaluation.result import Evaluation
 from trnspec.plots.chart import Bars, Limit, Line, Points
 

@@ -1,1 +1,0 @@
-"""The charts of evaluations and of grids of values."""
