@@ -164,7 +164,7 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
     inputs = [e.inputs for e in evaluations]
     same = {n: v for n, v in inputs[0].items() if v not in (None, "") and all(i.get(n) == v for i in inputs)}
     main = [str(same[n]) for n in ("model", "on") if n in same]
-    lengths = {n: same[n] for n in ("seq", "global_batch", "batch", "prompt", "output") if n in same}
+    lengths: dict[str, Any] = {n: same[n] for n in ("seq", "global_batch", "batch", "prompt", "output") if n in same}
     return ", ".join(filter(None, (" on ".join(main), _named(lengths)))) or f"{len(evaluations)} evaluations"
 
 

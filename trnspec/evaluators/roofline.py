@@ -29,6 +29,8 @@ from trnspec.perf.roofline import Piece, attainable, element_bytes, least_time, 
 from trnspec.perf.work.flops import matmul_flops, matmul_traffic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.graph.provenance import Stated
     from trnspec.perf.lowering.system import System as Hardware
@@ -124,54 +126,31 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
     if system.bandwidth <= 0.0:
         place = f"{system.chip} spec.memory.bandwidth"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory bandwidth", place=place)
-    roof = _roof(catalog, system, q.dtype, sparse=q.sparse)
+    sparse = _sparse(catalog, system)
+    roof = _roof(system, q, sparse)
     kernel = f"{q.dtype}, {'sparse' if q.sparse else 'dense'}"
-    answers: tuple[Answer, ...] = _ridge_answers(roof)
+    answers = _ridge_answers(roof)
     parts: tuple[Part, ...] = ()
-    tables: tuple[Table, ...] = (_ridges(catalog, system),)
+    tables: tuple[Table, ...] = (_ridges(system, sparse),)
     bottleneck, title = "", f"ridge points of {system.chip}"
-    assumptions: tuple[Assumption, ...] = (
+    assumptions = [
         Assumption("efficiency", "1", "a roofline is an upper bound; it is not calibrated"),
         Assumption("rank", "1 chip", "all its cores"),
-    )
-    if q.matmul is not None:
-        reached = _matmul(q.matmul, q.dtype, roof)
-        answers, title = (*reached, *answers), f"{q.matmul} in {kernel} on {system.chip}"
-        bottleneck = _bottleneck(roof, reached)
-        assumptions += _sizes(q.dtype)
-    elif q.intensity is not None:
-        if q.intensity <= 0.0:
-            raise UsageError(f"intensity: a positive number of FLOP/B is expected, not {q.intensity}")
-        value, low, high = roof.rate(q.intensity)
-        rate = Answer("attainable_rate", value, "FLOP/s", low, high)
-        reached = (rate, Answer("intensity", q.intensity, "FLOP/B"))
-        answers, title = (*reached, *answers), f"{q.intensity:g} FLOP/B in {kernel} on {system.chip}"
-        bottleneck = _bottleneck(roof, reached)
-    elif q.model is not None:
+        *(_sizes(q.dtype) if q.matmul is not None or q.model is not None else ()),
+    ]
+    if q.model is not None:
         pieces_ = _pieces(catalog, q.model, q)
-        answers, parts, table = _of_model(pieces_, roof)
-        answers += _ridge_answers(roof)
-        tables = (table, *tables)
+        reached, parts, table = _of_model(pieces_, roof)
+        answers, tables = (*reached, *answers), (table, *tables)
         bottleneck = _longest(pieces_, roof)
         passes = "forward and backward" if q.phase == "train" else "forward"
         title = f"{q.model} {passes} in {kernel} on one {system.chip}: {q.phase}, {q.batch:,} x {q.seq:,} tokens"
-        assumptions += (
-            *_sizes(q.dtype),
-            Assumption("attention_flops", "full" if q.phase == "decode" else q.attention, "FLOP of scores and values"),
-            Assumption("logits", "every token", "their loss is computed")
-            if q.phase == "train"
-            else Assumption("logits", "one token per sequence", "of every token if the model is not causal"),
-            *(
-                [
-                    Assumption(
-                        "backward", "2 products of each", "same FLOP and traffic as forward; nothing is recomputed"
-                    )
-                ]
-                if q.phase == "train"
-                else []
-            ),
-            Assumption("capacity", "not checked", "see the evaluator memory"),
-        )
+        assumptions += _of_passes(q)
+    elif kernels:
+        reached = _matmul(q.matmul, q.dtype, roof) if q.matmul is not None else _intensity(q.intensity or 0.0, roof)
+        answers = (*reached, *answers)
+        title = f"{q.matmul or f'{q.intensity:g} FLOP/B'} in {kernel} on {system.chip}"
+        bottleneck = _bottleneck(roof, reached)
     return Evaluation(
         evaluator="roofline",
         title=title,
@@ -180,28 +159,37 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         evidence=NO_LOSSES,
         parts=parts,
         bottleneck=bottleneck,
-        assumptions=assumptions,
-        figures_used=_figures_used(catalog, system, q.dtype, sparse=q.sparse),
+        assumptions=tuple(assumptions),
+        figures_used=_figures_used(system, q, sparse),
         tables=tables,
     )
 
 
-def _roof(catalog: Catalog, system: Hardware, dtype: str, *, sparse: bool) -> _Roof:
+def _of_passes(q: RooflineQuestion) -> Iterator[Assumption]:
+    yield Assumption("attention_flops", "full" if q.phase == "decode" else q.attention, "FLOP of scores and values")
+    if q.phase == "train":
+        yield Assumption("logits", "every token", "their loss is computed")
+        why = "same FLOP and traffic as forward; nothing is recomputed"
+        yield Assumption("backward", "2 products of each", why)
+    else:
+        yield Assumption("logits", "one token per sequence", "of every token if the model is not causal")
+    yield Assumption("capacity", "not checked", "see the evaluator memory")
+
+
+def _roof(system: Hardware, question: RooflineQuestion, sparse: Mapping[str, Stated]) -> _Roof:
     assert system.ends is not None
     slow, fast = system.ends
-    chip = system.ranks_per_chip
+    chip, dtype = system.ranks_per_chip, question.dtype
     bandwidths = (slow.bandwidth * chip, system.bandwidth * chip, fast.bandwidth * chip)
-    if not sparse:
-        rates = tuple(s.rate(dtype) * chip for s in (slow, system, fast))
-        return _Roof((rates[0], rates[1], rates[2]), bandwidths)
-    figure = _sparse(catalog, system).get(dtype)
+    if not question.sparse:
+        return _Roof((slow.rate(dtype) * chip, system.rate(dtype) * chip, fast.rate(dtype) * chip), bandwidths)
+    figure = sparse.get(dtype)
     if figure is None:
-        known = ", ".join(_sparse(catalog, system))
         raise RefusalError(
             "unknown-figure",
             f"{system.chip} has no published sparse rate for {dtype}",
             place=f"{system.chip} spec.peak.sparse.{dtype}",
-            hint=f"types with a sparse rate: {known}" if known else "sparse=False uses the dense rate",
+            hint=f"types with a sparse rate: {', '.join(sparse)}" if sparse else "sparse=False uses the dense rate",
         )
     ends = figure.interval
     high = float(ends.high) if ends.high is not None else float(figure.value)
@@ -230,7 +218,9 @@ def _matmul(text: str, dtype: str, roof: _Roof) -> tuple[Answer, ...]:
         raise UsageError(f"matmul: m, k and n of (m, k) x (k, n) are expected, such as 4096x4096x4096, not {text!r}")
     m, k, n = (float(g) for g in shape.groups())
     flops = matmul_flops(m, k, n)
-    traffic = matmul_traffic(m, k, n, element_bytes(dtype, "dtype"), _result_bytes(dtype))
+    size = element_bytes(dtype, "dtype")
+    # Products of narrow types are written in 16 bit.
+    traffic = matmul_traffic(m, k, n, size, max(2.0, size))
     rate, slow, fast = roof.rate(flops / traffic)
     time, low, high = roof.time(flops, traffic)
     return (
@@ -242,9 +232,11 @@ def _matmul(text: str, dtype: str, roof: _Roof) -> tuple[Answer, ...]:
     )
 
 
-def _result_bytes(dtype: str) -> float:
-    """Products of narrow types are written in 16 bit."""
-    return max(2.0, element_bytes(dtype, "dtype"))
+def _intensity(intensity: float, roof: _Roof) -> tuple[Answer, ...]:
+    if intensity <= 0.0:
+        raise UsageError(f"intensity: a positive number of FLOP/B is expected, not {intensity}")
+    value, low, high = roof.rate(intensity)
+    return Answer("attainable_rate", value, "FLOP/s", low, high), Answer("intensity", intensity, "FLOP/B")
 
 
 def _sizes(dtype: str) -> tuple[Assumption, ...]:
@@ -297,9 +289,7 @@ def _pieces(catalog: Catalog, name: str, question: RooflineQuestion) -> list[Pie
 def _of_model(pieces_: list[Piece], roof: _Roof) -> tuple[tuple[Answer, ...], tuple[Part, ...], Table]:
     times = [[p.count * t for t in roof.time(p.flops, p.traffic)] for p in pieces_]
     time, low, high = (math.fsum(t[i] for t in times) for i in range(3))
-    flops, traffic = (math.fsum(p.count * v for p, v in zip(pieces_, w, strict=True)) for w in (
-        [p.flops for p in pieces_], [p.traffic for p in pieces_],
-    ))  # fmt: skip
+    flops, traffic = (math.fsum(p.count * getattr(p, name) for p in pieces_) for name in ("flops", "traffic"))
     answers = (
         Answer("time", time, "s", low, high, "each part at its roofline, in sequence"),
         Answer("attainable_rate", flops / time, "FLOP/s", flops / high, flops / low),
@@ -311,36 +301,26 @@ def _of_model(pieces_: list[Piece], roof: _Roof) -> tuple[tuple[Answer, ...], tu
         Part("time", name, math.fsum(t[0] for p, t in zip(pieces_, times, strict=True) if p.name == name))
         for name in names
     )
-    rows = tuple(
-        (
-            p.name,
-            p.layers or None,
-            int(p.count),
-            float(p.flops),
-            float(p.traffic),
-            float(p.flops / p.traffic),
-            float(t[0]),
-            float(p.count * p.flops / t[0]),
-            roof.bottleneck(p.flops / p.traffic),
-        )
-        for p, t in zip(pieces_, times, strict=True)
-    )
+    rows = []
+    for p, t in zip(pieces_, times, strict=True):
+        intensity = float(p.flops / p.traffic)
+        work = (int(p.count), float(p.flops), float(p.traffic), intensity, float(t[0]), float(p.count * p.flops / t[0]))
+        rows.append((p.name, p.layers or None, *work, roof.bottleneck(intensity)))
     columns = ("part", "layers", "count", "flops", "traffic", "intensity", "time", "attainable_rate", "bound_by")
     units = ("", "", "", "FLOP", "B", "FLOP/B", "s", "FLOP/s", "")
-    return answers, parts, Table("Parts of the model (work of one, time of all)", columns, rows, units)
+    return answers, parts, Table("Parts of the model (work of one, time of all)", columns, tuple(rows), units)
 
 
-def _ridges(catalog: Catalog, system: Hardware) -> Table:
+def _ridges(system: Hardware, sparse: Mapping[str, Stated]) -> Table:
     """Ridge points of all data types: of the published rate, of matrix multiplication, and of sparse operands."""
     chip = system.ranks_per_chip
     bandwidth = system.bandwidth * chip
-    sparse = {at: float(figure.value) for at, figure in _sparse(catalog, system).items()}
     rows = []
     for dtype in dict.fromkeys((*system.rates, *sparse)):
         rates = (
             system.published.get(dtype, 0.0) * chip,
             system.rates.get(dtype, 0.0) * chip,
-            sparse.get(dtype, 0.0),
+            float(sparse[dtype].value) if dtype in sparse else 0.0,
         )
         cells = (cell for rate in rates for cell in ((rate, rate / bandwidth) if rate else (None, None)))
         rows.append((dtype, *cells))
@@ -348,11 +328,9 @@ def _ridges(catalog: Catalog, system: Hardware) -> Table:
     return Table(f"Ridge points of {system.chip}", columns, tuple(rows), ("", *("FLOP/s", "FLOP/B") * 3), first_rows=0)
 
 
-def _figures_used(catalog: Catalog, system: Hardware, dtype: str, *, sparse: bool) -> tuple[UsedFigure, ...]:
-    figures_used = tuple(b for b in system.figures_used_for(dtype, "bandwidth") if b.of == system.chip)
-    if not sparse:
+def _figures_used(system: Hardware, question: RooflineQuestion, sparse: Mapping[str, Stated]) -> tuple[UsedFigure, ...]:
+    figures_used = tuple(b for b in system.figures_used_for(question.dtype, "bandwidth") if b.of == system.chip)
+    if not question.sparse:
         return figures_used
-    figure = _sparse(catalog, system)[dtype]
-    source = figure.source_name or f"derived: {figure.derived}"
     memory = tuple(b for b in figures_used if b.at == "memory.bandwidth")
-    return (UsedFigure(system.chip, figure.at, figure.value.text, source, figure.as_of), *memory)
+    return (sparse[question.dtype].used, *memory)
