@@ -4,7 +4,7 @@ import pytest
 
 import trnspec
 from tests.support.evaluations import keywords
-from trnspec.errors import QuantityError, RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.collective import run as collective_
 from trnspec.model.calibration import Calibration
@@ -149,7 +149,7 @@ def test_the_space_before_the_unit_of_a_size_may_be_missing() -> None:
 
 @pytest.mark.parametrize("size", ["64", "", "64 GB/s"])
 def test_refuses_invalid_size(size):
-    with pytest.raises(QuantityError, match=r"^size: .*; write it such as 64 MiB"):
+    with pytest.raises(UsageError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
 
 

@@ -42,7 +42,7 @@ SHORT_OUTPUTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(asked=CASES)
 @example(asked=SHORT_PROMPTS)
 @example(asked=SHORT_OUTPUTS)

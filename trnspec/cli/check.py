@@ -39,7 +39,7 @@ def command(name: str, figure: str, value: str, format_: str, **options: Any) ->
     and 1 if it differs.
     """
     from trnspec.checks.reconcile.judge import judge
-    from trnspec.evaluation.assumptions import spaced
+    from trnspec.evaluation.amounts import spaced
 
     graph = graph_for(name, **options)
     result = judge(graph, graph.named(name), figure, spaced(value))

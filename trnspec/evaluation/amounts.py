@@ -11,10 +11,13 @@ import re
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from trnspec.errors import UsageError
+from trnspec.errors import QuantityError, RefusalError, UsageError
+from trnspec.quantities.quantity import Qualifier, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from trnspec.quantities.units import Dimension
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 """Seconds by unit of a duration."""
@@ -27,6 +30,7 @@ _WORDS = {
     "millisecond": "ms", "second": "s", "sec": "s", "minute": "min", "hour": "h", "hr": "h", "day": "d", "week": "w",
 }  # fmt: skip
 """Units of a duration in words; a plural has an s."""
+_UNSPACED = re.compile(r"^(\d[\d.,]*+(?:[eE][+-]?\d++)?+)(?=[A-Za-z%])", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)"
 _DURATION = re.compile(rf"{_NUMBER}\s*(?P<unit>[A-Za-z]+)")
@@ -34,6 +38,38 @@ _AMOUNT = re.compile(rf"(?P<sign>\$?)\s*{_NUMBER}\s*(?P<unit>[KMBGT]?)(?:\s*(?P<
 _LENGTH = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,3})?)\s*(?P<unit>[KM]?)", re.IGNORECASE)
 _RATE = re.compile(rf"{_NUMBER}\s*(?P<unit>K?)\s*(?:[A-Za-z]+\s*)?(?:/\s*(?P<per>[A-Za-z]+))?", re.IGNORECASE)
 _SHARE = re.compile(rf"{_NUMBER}\s*(?P<percent>%?)")
+
+
+def spaced(text: str) -> str:
+    """A quantity with the space before its unit: ``3 TB/s`` for ``3TB/s``."""
+    return _UNSPACED.sub(r"\1 ", text.strip())
+
+
+def exact(text: str, name: str, dimension: Dimension, such_as: str, *, zero: bool = False) -> float:
+    """The value of an exact quantity in base units: ``16 GB/s``, ``64MiB``.
+
+    Args:
+        text: The text.
+        name: The input, for messages.
+        dimension: The dimension.
+        such_as: An example, for messages.
+        zero: Whether it may be 0.
+
+    Raises:
+        UsageError: The text is not a quantity of the dimension.
+        RefusalError: ``not-exact``: it is approximate or a bound, and so would be the answer; ``not-positive``: it is 0.
+    """
+    try:
+        quantity = parse(spaced(text), dimension)
+    except QuantityError as error:
+        raise UsageError(f"{name}: {error}; write it such as {such_as}") from error
+    if quantity.qualifier is not Qualifier.EXACT:
+        kind = "approximate" if quantity.qualifier is Qualifier.ABOUT else "a bound"
+        message = f"{name} is {text}, which is {kind}; an exact value is needed"
+        raise RefusalError("not-exact", message, place=name, hint=f'an exact value, such as "{such_as}"')
+    if not quantity.value and not zero:
+        raise RefusalError("not-positive", f"{name} is {text}; a value above 0 is needed", place=name)
+    return float(quantity)
 
 
 def duration(text: str, name: str, such_as: str = "60d") -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.errors import QuantityError, RefusalError, TrnspecError, UsageError
+from trnspec.evaluation.amounts import spaced
 from trnspec.evaluation.figure_path import FigurePath, figure_path
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation
@@ -36,7 +37,6 @@ INPUTS = ("assume", "use_claims")
 """The inputs that every evaluator has in addition to its own."""
 
 _INTEGER = re.compile(r"\d{1,3}(,\d{3})*|\d{1,12}", re.ASCII)
-_UNSPACED = re.compile(r"^(\d[\d.,]*+(?:[eE][+-]?\d++)?+)(?=[A-Za-z%])", re.ASCII)
 _USABLE = ("agrees", "rounded", "unresolved")
 """Verdicts on claims that may be right for the figure they are about."""
 _PLACE = re.compile(r"(?P<of>[a-z0-9][a-z0-9.-]*) spec\.(?P<at>[A-Za-z0-9_.]+)")
@@ -91,7 +91,7 @@ def assumed(graph: Graph, values: Mapping[str, str], name: str = "assume") -> tu
         raise UsageError(f"{name}: a mapping from paths to texts is expected, {example}")
     result: dict[str, Assumed] = {}
     for text, given in values.items():
-        path, value = figure_path(graph, text), spaced(given.strip())
+        path, value = figure_path(graph, text), spaced(given)
         if str(path) in result:
             raise UsageError(f"{name}: {path} is given twice")
         _check(path, value, name)
@@ -133,11 +133,6 @@ def as_mapping(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"assume: {path} is given twice")
         values[path] = value
     return values
-
-
-def spaced(value: str) -> str:
-    """A quantity with the space before its unit: ``3 TB/s`` for ``3TB/s``."""
-    return _UNSPACED.sub(r"\1 ", value)
 
 
 def applied(catalog: Documents, given: Mapping[str, Any]) -> tuple[Documents, dict[str, Any]]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.errors import QuantityError, RefusalError
-from trnspec.evaluation.assumptions import spaced
+from trnspec.evaluation.amounts import exact, spaced
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
 from trnspec.evaluators.collective_model import of_collective
@@ -30,7 +29,6 @@ from trnspec.perf.lowering.machine import collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.lowering.system import System as Hardware
-from trnspec.quantities import quantity
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
 
@@ -143,7 +141,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         question: The inputs.
 
     Raises:
-        QuantityError: The size is not a size.
+        UsageError: The size is not a size.
         RefusalError: ``rank-count``, ``unknown-figure``, ``unknown-topology``, ``unknown-algorithm`` or ``not-exact``.
 
     Examples:
@@ -162,7 +160,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     """
     q = question
     kind = q.kind
-    size = _size(q.size)
+    size = exact(q.size, "size", Dimension.INFORMATION, "64 MiB", zero=True)
     system = lower(catalog.graph, q.on, lnc=q.lnc, chips=q.chips)
     of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
@@ -187,7 +185,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     )  # fmt: skip
     return Evaluation(
         evaluator="collective",
-        title=f"{kind} of {spaced(q.size.strip())} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
+        title=f"{kind} of {spaced(q.size)} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
         answers=_answers(case),
         evidence=known.evidence if known.name else NO_LOSSES,
@@ -239,27 +237,6 @@ def _launched(known: Calibrated, system: Hardware, fast: Timed, launch: Launch, 
     return Timing(
         fast.protocol.name, total, fast.steps, total - fast.transfer, ((links, fast.transfer),) if fast.transfer else ()
     )
-
-
-def _size(text: str) -> float:
-    """The buffer size in B.
-
-    Raises:
-        QuantityError: The text is not a size.
-        RefusalError: ``not-exact``: it is approximate or a bound, and so would be the time.
-    """
-    try:
-        size = quantity.parse(spaced(text.strip()), Dimension.INFORMATION)
-    except QuantityError as error:
-        raise QuantityError(error.reason, f"size: {error}; write it such as 64 MiB", error.hint) from error
-    if size.qualifier is not quantity.Qualifier.EXACT:
-        raise RefusalError(
-            "not-exact",
-            f"{text} is not an exact size; the time needs one",
-            place="size",
-            hint="one number with its unit, such as 64 MiB",
-        )
-    return float(size)
 
 
 def _answers(case: _Case) -> tuple[Answer, ...]:

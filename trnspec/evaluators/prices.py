@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.errors import QuantityError, RefusalError, UsageError
-from trnspec.evaluation.assumptions import spaced
+from trnspec.evaluation.amounts import spaced
 from trnspec.evaluation.result import Assumption
 from trnspec.evidence import UsedFigure
 from trnspec.graph.quotes import chosen, price_documents, quotes
@@ -60,7 +60,7 @@ def hourly_price(graph: Graph, server: Node[Server], question: Prices) -> Hourly
     """
     if question.price is not None:
         try:
-            quantity = parse(spaced(question.price.strip()), Dimension.PRICE)
+            quantity = parse(spaced(question.price), Dimension.PRICE)
         except QuantityError as error:
             raise UsageError(f"price: {error}" + (f"; {error.hint}" if error.hint else "")) from error
         assumption = Assumption("price", f"{question.price} per server", "the caller")

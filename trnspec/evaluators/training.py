@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.errors import QuantityError, RefusalError, UsageError
-from trnspec.evaluation.assumptions import spaced
+from trnspec.errors import RefusalError
+from trnspec.evaluation.amounts import exact
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
@@ -35,7 +35,6 @@ from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.memory import device_memory
 from trnspec.perf.work.validity import check
-from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -480,8 +479,7 @@ def host_rate(text: str | None) -> float:
     """The rate of a rank's link to the host in B/s, per direction.
 
     Raises:
-        RefusalError: ``unknown-figure``: none is given, and the catalog has none; ``not-positive``: it is 0;
-            ``not-exact``: it is approximate or a bound, and so would be the time.
+        RefusalError: ``unknown-figure``: none is given, and the catalog has none; or it is 0, approximate or a bound.
         UsageError: The text is not a rate.
     """
     if text is None:
@@ -491,32 +489,4 @@ def host_rate(text: str | None) -> float:
             place="host_link",
             hint='give host_link, such as "16 GB/s"',
         )
-    return exact_rate(text, "host_link")
-
-
-def exact_rate(text: str, name: str) -> float:
-    """A rate in B/s that an input gives.
-
-    Args:
-        text: The rate.
-        name: The input, for messages.
-
-    Raises:
-        RefusalError: ``not-positive``: it is 0; ``not-exact``: it is approximate or a bound, and so would be the time.
-        UsageError: The text is not a rate.
-    """
-    try:
-        rate = parse(spaced(text.strip()), Dimension.BANDWIDTH)
-    except QuantityError as error:
-        raise UsageError(f"{name}: {error}") from error
-    if rate.qualifier is not Qualifier.EXACT:
-        kind = "approximate" if rate.qualifier is Qualifier.ABOUT else "a bound"
-        raise RefusalError(
-            "not-exact",
-            f"{name} is {text}, which is {kind}; the time needs an exact rate",
-            place=name,
-            hint='an exact rate, such as "16 GB/s"',
-        )
-    if not rate.value:
-        raise RefusalError("not-positive", f"{name} is {text}; a rate above 0 is needed", place=name)
-    return float(rate.value)
+    return exact(text, "host_link", Dimension.BANDWIDTH, "16 GB/s")

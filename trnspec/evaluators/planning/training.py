@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.amounts import amount, duration, until
+from trnspec.evaluation.amounts import amount, duration, exact, until
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Confidence,
@@ -43,6 +43,7 @@ from trnspec.perf.goodput import (
     goodput,
     spare_servers,
 )
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -231,7 +232,7 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
         repair=None if q.repair is None else duration(q.repair, "repair", "24h"),
         checkpoint_rate=None
         if q.checkpoint_rate is None
-        else training.exact_rate(q.checkpoint_rate, "checkpoint_rate"),
+        else exact(q.checkpoint_rate, "checkpoint_rate", Dimension.BANDWIDTH, "10 GB/s"),
     )
 
 
