@@ -283,7 +283,7 @@ def sensitivity(name: str, catalog: Catalog | None = None, answer: str = "", /, 
         UnknownNameError: There is no such answer.
         RefusalError: There is no answer.
     """
-    from trnspec.evaluation.sensitivity import sensitivity as table_of
+    from trnspec.evaluation.analysis import sensitivity as table_of
 
     return table_of(*evaluator(name), _loaded(catalog), inputs, answer)[1]
 
@@ -307,7 +307,7 @@ def solve(name: str, catalog: Catalog | None, target: str, vary: str, /, **input
         UnknownNameError: There is no such answer, document or path; the message has the nearest.
         RefusalError: There is no answer; ``out-of-reach``: no value suffices, and the message has the limit.
     """
-    from trnspec.evaluation.inverse import solve as solution
+    from trnspec.evaluation.analysis import solve as solution
 
     return solution(*evaluator(name), _loaded(catalog), inputs, target, vary)
 

@@ -75,7 +75,8 @@ REFUSING = (
         "perf/training/estimator",
         "perf/lowering/lower",
         "perf/training/timeline",
-        "evaluation/inverse",
+        "evaluation/amounts",
+        "evaluation/analysis",
     ),
 )
 """The modules that refuse questions about training, memory and serving, and analyses."""

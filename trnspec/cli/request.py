@@ -175,11 +175,11 @@ class EvalRequest:
         inputs = with_figures({**self.given, **self.inputs}, combination)
         arguments = (self.evaluator, self.provider, self.catalog, inputs)
         if self.target is not None:
-            from trnspec.evaluation.inverse import solve
+            from trnspec.evaluation.analysis import solve
 
             return solve(*arguments, self.target, *self._solved)
         if self.sensitivity is not None:
-            from trnspec.evaluation.sensitivity import sensitivity
+            from trnspec.evaluation.analysis import sensitivity
 
             evaluation, table = sensitivity(*arguments, self.sensitivity)
             result = evolve(evaluation, tables=(*evaluation.tables, table))

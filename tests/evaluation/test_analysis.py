@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from trnspec.evaluation.analysis import COLUMNS, STEP, elasticities
 from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sensitivity import COLUMNS, STEP, elasticities
 from trnspec.evidence import UsedFigure
 from trnspec.quantities.units import Dimension
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
-from trnspec.evaluation.inverse import Target, solve
+from trnspec.evaluation.analysis import Target, solve
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import Evaluator
