@@ -25,6 +25,7 @@ COPIES = [
     ("ultraservers/trn3-gen2-ultraserver", "trn3-gen3-ultraserver", "count: 36", "count: 18"),
     ("models/llama-3.1-8b", "llama-3.4-8b", "layers: 32", "layers: 34"),
     ("sources/neuron-trn2-2026-08", "neuron-trn2-2026-09", "as_of: 2026-08", "as_of: 2026-09"),
+    ("software/torchtitan-neuron-trainium2", "torchtitan-neuron-b", "0.2.2+neuron.1", "0.3.0"),
     ("links/neuronlink-v3", "neuronlink-v5", "rate: 32 Gbit/s", "rate: 64 Gbit/s"),
 ]
 
