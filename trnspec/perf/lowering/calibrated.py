@@ -63,7 +63,8 @@ class Interval:
         interval elsewhere stays.
         """
         models = None if experts is None else "experts" if experts else "dense"
-        matching = [g for g in self.groups if g.scale in (None, scale or None) and g.models in (None, models)]
+        groups = [g for g in self.groups if g.size is None]
+        matching = [g for g in groups if g.scale in (None, scale or None) and g.models in (None, models)]
         if not matching:
             return self
         return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
@@ -164,14 +165,9 @@ class Calibrated:
         """
         if not self.name:
             return self
-        if scale or experts is not None:
-            interval = None if self.interval is None else self.interval.of(scale, experts=experts)
-            ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
-            return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype, flash=flash)
-        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
-        if not flash and not self.writes_scores:
-            outside.append(Outside(input="attention", value="without flash attention", low="flash attention"))
-        return self._beyond(outside)
+        interval, ttft = (None if i is None else i.of(scale, experts=experts) for i in (self.interval, self.ttft))
+        unlike = [] if flash or self.writes_scores else [("attention", "without flash attention", "flash attention")]
+        return self._at(interval, ttft, inputs, dtype, unlike)
 
     def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
         """The calibration for a collective, as :meth:`at`; the interval is that of its size.
@@ -182,24 +178,34 @@ class Calibrated:
         """
         if not self.name:
             return self
-        interval = (
-            None
-            if self.interval is None
-            else self.interval.of_size(inputs["size"], "cluster" if inputs["servers"] > 1.0 else "server")
-        )
-        outside = sorted(self._outside(inputs, ""), key=lambda o: -o.factor)
-        if self.collectives and kind not in self.collectives:
-            outside.append(Outside(input="kind", value=kind, low=", ".join(self.collectives)))
-        sized = attrs.evolve(self, interval=interval)
-        return sized._beyond(outside)  # noqa: SLF001  # another instance of this class
+        scale = "cluster" if inputs["servers"] > 1.0 else "server"
+        interval = None if self.interval is None else self.interval.of_size(inputs["size"], scale)
+        known = not self.collectives or kind in self.collectives
+        return self._at(interval, self.ttft, inputs, "", [] if known else [("kind", kind, ", ".join(self.collectives))])
 
-    def _beyond(self, outside: list[Outside]) -> Calibrated:
-        if not outside:
-            return self._with(self.evidence)
-        kind: Kind = "transferred" if self.evidence.kind == "transferred" else "extrapolated"
-        far = "; ".join(map(str, outside))
-        reason = f"{far}; {self.evidence.reason}" if kind == "extrapolated" else f"{self.evidence.reason}; {far}"
-        return self._with(attrs.evolve(self.evidence, kind=kind, reason=reason, outside=tuple(outside)))
+    def _at(
+        self,
+        interval: Interval | None,
+        ttft: Interval | None,
+        inputs: Mapping[str, float],
+        dtype: str,
+        unlike: Sequence[tuple[str, str, str]],
+    ) -> Calibrated:
+        """The calibration with some intervals, as wide as numbers outside its range and other differences demand."""
+        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        outside += [Outside(input=name, value=value, low=known) for name, value, known in unlike]
+        evidence = self.evidence
+        if outside:
+            kind: Kind = "transferred" if evidence.kind == "transferred" else "extrapolated"
+            far = "; ".join(map(str, outside))
+            reason = f"{far}; {evidence.reason}" if kind == "extrapolated" else f"{evidence.reason}; {far}"
+            evidence = attrs.evolve(evidence, kind=kind, reason=reason, outside=tuple(outside))
+        low, high = (self.low, self.high) if interval is None else interval.at(evidence)
+        errors = tuple(i.error for i in (interval, ttft) if i is not None and i.error is not None)
+        return attrs.evolve(
+            self, low=low, high=high, ttft_interval=self.ttft_interval if ttft is None else ttft.at(evidence),
+            evidence=attrs.evolve(evidence, errors=errors), interval=interval, ttft=ttft,
+        )  # fmt: skip
 
     def _outside(self, inputs: Mapping[str, float], dtype: str) -> Iterator[Outside]:
         for name, (low, high) in self.ranges.items():
@@ -208,14 +214,6 @@ class Calibrated:
                 yield Outside(input=name, value=value, low=low, high=high, factor=far)
         if dtype and self.dtypes and dtype not in self.dtypes:
             yield Outside(input="dtype", value=dtype, low=", ".join(self.dtypes))
-
-    def _with(self, evidence: Evidence) -> Calibrated:
-        low, high = (self.low, self.high) if self.interval is None else self.interval.at(evidence)
-        ttft = self.ttft_interval if self.ttft is None else self.ttft.at(evidence)
-        errors = tuple(i.error for i in (self.interval, self.ttft) if i is not None and i.error is not None)
-        return attrs.evolve(
-            self, low=low, high=high, ttft_interval=ttft, evidence=attrs.evolve(evidence, errors=errors)
-        )
 
 
 def calibrated(  # what a calibration is chosen by
@@ -388,21 +386,8 @@ _RATES = (
 )
 """Figures that scale a published rate."""
 
-_SERVING = (
-    "weights",
-    "cache",
-    "single_core",
-    "link",
-    "additive",
-    "launch",
-    "sample",
-    "request",
-    "padding",
-    "queue",
-    "response",
-)
+_SERVING = {f.name for f in attrs.fields(Serving)} - {f.name for f in attrs.fields(Efficiency)}
 """Figures that only serving has."""
-
 
 SCORE_PASSES = 4.0
 """Passes over written scores where the rows of a calibration of training write none; others have 4.1 to 4.7."""
