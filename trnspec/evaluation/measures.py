@@ -177,7 +177,9 @@ def printed(answer: Answer) -> Printed:
         return Printed(mark(answer) + measure(value, answer.unit))
     size, symbol = scale([value], answer.unit)
     if answer.kind == "ideal" and edge(answer):
-        return Printed(f"{edge(answer)} {bound(answer, size)} {symbol}".rstrip())
+        end = answer.high if answer.low is None else answer.low
+        assert end is not None
+        return Printed(f"{edge(answer)} {outward(end / size, lower=answer.high is None)} {symbol}".rstrip())
     # The ends are computed another way than the value and may differ from it by a rounding error.
     low = None if answer.low is None else min(answer.low, value) / size
     high = None if answer.high is None else max(answer.high, value) / size
@@ -212,13 +214,6 @@ def predicted(value: float) -> str:
     """A prediction in a table, with three digits, so that rows can be compared; others are zeros."""
     places = _places(value, _DIGITS)
     return _rounded(round(value, places) if places < 0 else value, places, value)
-
-
-def bound(answer: Answer, size: float) -> str:
-    """The known end of a bound over a size, rounded down for a lower and up for an upper bound."""
-    end = answer.low if answer.high is None else answer.high
-    assert end is not None
-    return outward(end / size, lower=answer.high is None)
 
 
 def outward(end: float, *, lower: bool) -> str:

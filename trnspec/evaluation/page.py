@@ -25,13 +25,11 @@ from trnspec.evaluation.summary import (
     evidence_details,
     evidence_lines,
     evidence_text,
-    hanging,
     is_number,
     label,
     lines_of,
     not_summarized,
     summary_items,
-    summary_lines,
     uncertain,
 )
 from trnspec.evidence import PREDICTED
@@ -111,8 +109,8 @@ def page(
     Raises:
         UsageError: No table has any of the columns.
     """
-    head = wrapped("", escape(evaluation.heading), width)
-    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
+    head = [wrapped("", escape(evaluation.heading), width), *lines_of(summary_items(evaluation), width)]
+    blocks: list[Block] = ["\n".join(head)]
     for section in _sections(evaluation, options):
         blocks += _in_text(section, width)
     if inputs := _inputs(evaluation):
@@ -195,13 +193,15 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
 # The first page.
 
 
-def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, options: Mapping[str, str]) -> list[Block]:
+def _first_page(
+    evaluation: Evaluation, head: Sequence[str], width: int, catalog: str, options: Mapping[str, str]
+) -> list[Block]:
     """The summary, what could change the answer, and as many of the first sections as fit in :data:`LINES` lines."""
-    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width), *_layout_lines(evaluation, width)])]
+    blocks: list[Block] = ["\n".join([*head, *_layout_lines(evaluation, width)])]
     if notes := [*evidence_lines(evaluation), *uncertain(evaluation)]:
         size = max(columns_of(name) for name, _ in notes)
-        lines = [line for name, text in notes for line in hanging(f"  {padded(name, size)}  ", text, width)]
-        blocks.append("\n".join(lines if len(lines) <= MOST_UNCERTAIN else lines_of(notes, width)))
+        text = "\n".join(wrapped(f"  {padded(name, size)}  ", text, width) for name, text in notes)
+        blocks.append(text if text.count("\n") < MOST_UNCERTAIN else "\n".join(lines_of(notes, width)))
     rest = [wrapped("more     ", _rest(evaluation), width), wrapped("catalog  ", _edition(evaluation) + catalog, width)]
     if _has_bounds(evaluation, (t for t in evaluation.tables if t.first_rows)):
         rest = [wrapped("", BOUNDS, width), *rest]
@@ -282,7 +282,7 @@ def _layout_lines(evaluation: Evaluation, width: int) -> list[str]:
     row = dict(zip(best.columns, best.rows[0], strict=True))
     text = ", ".join(f"{label(n)} {measure(row[n])}" for n in _LAYOUT if row.get(n) not in (None, ""))
     size = max(columns_of(name) for name, *_ in summary_items(evaluation))
-    return hanging(f"  {padded('layout', size)}  ", escape(text), width) if text else []
+    return [wrapped(f"  {padded('layout', size)}  ", escape(text), width)] if text else []
 
 
 # The details.

@@ -63,14 +63,6 @@ def is_number(value: Value | None) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def summary_lines(evaluation: Evaluation, width: int) -> list[str]:
-    """At most eight lines: the kind of evidence, main answers, whether it fits, and the bottleneck, one line each.
-
-    The sections that follow have the full texts.
-    """
-    return lines_of(summary_items(evaluation), width)
-
-
 def lines_of(items: Sequence[tuple[str, ...]], width: int) -> list[str]:
     """A line for each name, with the first of its texts that fits."""
     size = max((columns_of(name) for name, *_ in items), default=0)
@@ -114,7 +106,11 @@ def shortened(text: str, size: int) -> str:
 
 
 def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """For each line its name and its text, followed by shorter texts for where that does not fit."""
+    """The summary, at most eight lines: the kind of evidence, main answers, whether it fits, and the bottleneck.
+
+    Returns:
+        For each line its name and its text, followed by shorter texts for where that does not fit.
+    """
     numbers = [a for a in evaluation.answers if is_number(a.value)]
     preferred = [a for name in _MAIN for a in numbers if a.name == name]
     others = [a for a in numbers if a not in preferred and a.name not in _DETAILS]
@@ -194,11 +190,6 @@ def evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield "mean error", "; ".join(map(str, evidence.errors))
     if evidence.page:
         yield "errors of all rows", evidence.page
-
-
-def hanging(head: str, text: str, width: int) -> list[str]:
-    """A text after a name, its further lines indented."""
-    return wrapped(head, text, width).splitlines()
 
 
 def not_summarized(evaluation: Evaluation) -> list[Answer]:
