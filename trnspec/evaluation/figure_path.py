@@ -7,7 +7,6 @@ for calibrated parameters alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -20,11 +19,12 @@ from trnspec.graph.totals import terms
 from trnspec.model.calibration import SERVING_SHARES, SHARES, Calibration
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at
+from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at, with_value
 from trnspec.model.renames import current
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from trnspec.evaluation.result import Evaluation
@@ -200,17 +200,5 @@ def scaled(catalog: Any, path: FigurePath, factor: Fraction, text: str = "") -> 
     quantity = evolve(quantity, text=text or quantity.text, number=number, ulp=ulp)
     graph = catalog.graph
     node = graph.named(path.node.name)
-    spec = _with(node.spec, path.steps, evolve(figure, value=quantity))
+    spec = with_value(node.spec, path.steps, evolve(figure, value=quantity))
     return evolve(catalog, graph=graph.replace(node.name, spec))
-
-
-def _with(value: Any, steps: Path, leaf: Any) -> Any:
-    """A structured value with another leaf."""
-    if not steps:
-        return leaf
-    first, *rest = steps
-    if isinstance(first, int):
-        return tuple(_with(v, tuple(rest), leaf) if i == first else v for i, v in enumerate(value))
-    if isinstance(value, Mapping):
-        return {k: _with(v, tuple(rest), leaf) if k == first else v for k, v in value.items()}
-    return evolve(value, **{first: _with(getattr(value, first), tuple(rest), leaf)})

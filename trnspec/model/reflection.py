@@ -449,6 +449,18 @@ def value_at(value: Any, path: Path) -> Any:
     return value
 
 
+def with_value(value: Any, path: Path, leaf: Any) -> Any:
+    """A structured value with another value at ``path`` below it."""
+    if not path:
+        return leaf
+    first, rest = path[0], path[1:]
+    if isinstance(value, tuple):
+        return tuple(with_value(v, rest, leaf) if i == first else v for i, v in enumerate(value))
+    if isinstance(value, Mapping):
+        return {k: with_value(v, rest, leaf) if k == first else v for k, v in value.items()}
+    return attrs.evolve(value, **{str(first): with_value(getattr(value, str(first)), rest, leaf)})
+
+
 @functools.cache
 def _attributes(cls: Any) -> frozenset[str]:
     return frozenset(a.name for a in attrs.fields(cls)) if attrs.has(cls) else frozenset()

@@ -6,13 +6,13 @@ import bisect
 import itertools
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, value_at
+from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, value_at, with_value
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
@@ -173,7 +173,7 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
         (path, value)
         for path, present in _counts(spec).items()
         for value in _round_numbers(present)
-        if not any(contradictions(other := _with(spec, path, value)))
+        if not any(contradictions(other := with_value(spec, path, value)))
         and not any(_differing(other))
         and _is_exact(other)
     ]
@@ -336,7 +336,7 @@ def _most_influential(spec: Model) -> list[Path]:
     halves = {
         path: other
         for path, present in _counts(spec).items()
-        if present > 1 and not any(contradictions(other := _with(spec, path, present // 2)))
+        if present > 1 and not any(contradictions(other := with_value(spec, path, present // 2)))
     }
     changes = {path: abs(counted - parameters(sizes(other))) for path, other in halves.items()}
     return sorted(changes, key=lambda path: -changes[path])[:3]
@@ -394,11 +394,11 @@ def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
     """The dimensions for which another value gives the stated count, each with that value."""
     for path in _counts(spec):
 
-        def with_value(value: int, path: Path = path) -> int:
-            return count(_with(spec, path, value))
+        def counted(value: int, path: Path = path) -> int:
+            return count(with_value(spec, path, value))
 
-        value = _solved(with_value, stated, rising=path[-1] != "dense_layers")
-        if value is not None and not any(contradictions(_with(spec, path, value))):
+        value = _solved(counted, stated, rising=path[-1] != "dense_layers")
+        if value is not None and not any(contradictions(with_value(spec, path, value))):
             yield path, value
 
 
@@ -408,7 +408,7 @@ def _words(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
         for word in shape.words if isinstance(shape, ChoiceShape) else ():
             if word == str(present):
                 continue
-            other = _with(spec, path, word)
+            other = with_value(spec, path, word)
             if not any(contradictions(other)) and count(other) == stated:
                 yield path, word
 
@@ -416,7 +416,7 @@ def _words(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
 def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, Path]]:
     """The pairs of dimensions that give the stated count when their values are swapped."""
     for (one, first), (two, second) in itertools.combinations(_counts(spec).items(), 2):
-        other = _with(_with(spec, one, second), two, first)
+        other = with_value(with_value(spec, one, second), two, first)
         if first != second and count(other) == stated and not any(contradictions(other)):
             yield one, two
 
@@ -443,8 +443,3 @@ def _correction(spec: Model, path: Path, value: int) -> str:
         how = "padding is counted" if rows > 0 else "padding is left out"
         return f"{how}; a vocabulary of {value:,} rows gives this number"
     return f"a wrong dimension: {value:,} for {dotted(path)} gives this number"
-
-
-def _with(spec: Any, path: Path, value: int | str) -> Any:
-    step, *below = path
-    return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})
