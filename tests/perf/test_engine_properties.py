@@ -9,7 +9,6 @@ import operator
 import random
 
 import attrs
-import numpy as np
 import pytest
 from attrs import evolve
 from hypothesis import assume, example, given, settings
@@ -18,23 +17,18 @@ from hypothesis import strategies as st
 from tests.perf.oracles import engine as reference_engine
 from tests.perf.oracles.shipped_samples import drawn
 from tests.perf.oracles.shipped_samples import estimators as shipped
-from tests.support.engine import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, parameters, possible, sample
+from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, parameters, possible, sample
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange
-from trnspec.perf.lowering.machine import Machine, collective_time
+from trnspec.perf.lowering.machine import collective_time
 from trnspec.perf.lowering.machine import group as ranks_of
-from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
-from trnspec.perf.serving.forward_pass import Deployment, cache_elements, score_elements
-from trnspec.perf.serving.prefill import prefill
-from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
+from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, sweep
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import all_scores, layer_flops, model_flops_per_token
+from trnspec.perf.work.flops import all_scores, layer_flops
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
-from trnspec.perf.work.layout import Layout, stacked
 from trnspec.perf.work.transformer import transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
@@ -53,34 +47,6 @@ def scaled(e, rate: float, latency: float):
     had = e.calibration.efficiency
     times = ("forward", "backward", "call", "hop", "network_hop", "send", "dispatch", "step")
     return estimator(e.name, system, evolve(had, **{t: getattr(had, t) * latency for t in times}), e.dtype)
-
-
-@many
-@given(samples)
-def test_no_faster_than_the_work(s) -> None:
-    """1. No step is faster than the model's FLOPs at the peak of all ranks, nor than reading the optimizer's states."""
-    e = ESTIMATORS[s.which]
-    # The layers' work alone: the output matrix is the last stage's, and beside the layers of the others.
-    layers = evolve(e.dims, vocabulary=0.0, head=0.0, embedding=0.0, tied=0.0)
-    work = model_flops_per_token(layers, float(s.layout.seq), "megatron" if e.dims.causal else "matmul-full")
-    total = e.step(s.layout).total
-    # A window counts in full for those that count its tokens simply.
-    if not e.dims.windowed_layers:
-        assert total >= work * s.layout.tokens / (e.system.ranks * max(e.system.rates.values())) * (1 - 1e-12)
-
-
-@many
-@given(samples)
-def test_no_faster_than_one_microbatch_through_all_stages(s) -> None:
-    """1. No schedule is faster than a microbatch forward and back through all layers, at the peak of the ranks that split it."""
-    e, x = ESTIMATORS[s.which], s.layout
-    layers = evolve(e.dims, vocabulary=0.0, head=0.0, embedding=0.0, tied=0.0)
-    work = model_flops_per_token(layers, float(x.seq), "megatron" if e.dims.causal else "matmul-full")
-    # Forward, and gradients of activations: two passes of three.
-    work *= (3 if x.recompute == "full" else 2) / 3 * x.seq * x.microbatch
-    # A window counts in full for those that count its tokens simply.
-    if not e.dims.windowed_layers:
-        assert e.step(x).total >= work / (x.tp * x.cp * max(e.system.rates.values())) * (1 - 1e-12)
 
 
 @many
@@ -125,26 +91,6 @@ def test_twice_as_fast_takes_half(s) -> None:
     assert [getattr(after, name) for name in PARTS] == [getattr(before, name) / 2.0 for name in PARTS]
 
 
-@settings(max_examples=200)
-@given(samples, st.sampled_from(["rates", "bandwidth", "levels", "latency"]), st.floats(1.0, 8.0))
-def test_faster_hardware_is_never_slower(s, what, factor) -> None:
-    """4. More of any rate never makes a step slower, more latency never faster."""
-    e = ESTIMATORS[s.which]
-    system, efficiency = e.system, e.calibration.efficiency
-    if what == "rates":
-        better = evolve(system, rates={t: r * factor for t, r in system.rates.items()})
-    elif what == "bandwidth":
-        better = evolve(system, bandwidth=system.bandwidth * factor)
-    elif what == "levels":
-        better = evolve(system, levels=tuple(evolve(v, rate=v.rate * factor) for v in system.levels))
-    else:
-        better, efficiency = system, evolve(efficiency, call=efficiency.call / factor, hop=efficiency.hop / factor)
-    now = estimator(e.name, better, efficiency, e.dtype).step(s.layout)
-    was = e.step(s.layout)
-    # Computation that gets faster hides less: at most what it hid is exposed, and never more than was gained by it.
-    assert now.total <= was.total * (1 + 1e-12)
-
-
 @many
 @given(samples)
 def test_one_rank_alone_sends_nothing(s) -> None:
@@ -180,55 +126,6 @@ def test_one_expert_is_a_dense_network(s) -> None:
     for name in (*PARTS, "total"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-13, abs=1e-13 * expected.total)
     assert other.memory(s.layout).total == pytest.approx(e.memory(s.layout).total, rel=1e-13)
-
-
-@many
-@given(samples, st.sampled_from(["mha", "gpt"]))
-def test_one_head_of_keys_for_each_query_is_no_grouping(s, name) -> None:
-    """6. Grouped queries with as many heads of keys as of queries are plain attention: the model says it either way."""
-    d = MODELS[name]
-    size = d.qk_size
-    grouped = evolve(
-        d, kv_heads=d.heads, kv_elements=2.0 * d.heads * size,
-        attention_weights=2.0 * d.hidden * d.heads * size + d.hidden * 2.0 * d.heads * size,
-    )  # fmt: skip
-    assert grouped == d
-    on = estimator(name, SYSTEMS[1])
-    layout = evolve(
-        s.layout, tp=4, pp=1, dp=8, cp=2, ep=1, expert_tp=None, schedule="1f1b", interleave=1, global_batch=512
-    )
-    # Fewer heads of keys never take more time, or more memory.
-    fewer = evolve(d, kv_heads=8.0, kv_elements=16.0 * size, attention_weights=d.attention_weights - 2.0 * d.hidden
-                   * (d.heads - 8.0) * size)  # fmt: skip
-    less = evolve(on, dims=fewer, model=transformer(fewer))
-    assert less.step(layout).total <= on.step(layout).total
-    assert less.memory(layout).total < on.memory(layout).total
-
-
-@many
-@given(samples)
-def test_degrees_of_one_leave_bits_alone(s) -> None:
-    """6. cp 1, ep 1 and ZeRO 0 in an array give the bits of the formula that knows them to be 1 and leaves parts out."""
-    e = ESTIMATORS[s.which]
-    plan = evolve(s.layout, cp=1, ep=1, zero=0)
-    arrays = stacked([plan])
-    alone, batch = step(e.model, plan, e.machine), step(e.model, arrays, e.machine)
-
-    for name in (*PARTS, "total"):
-        assert float(np.ravel(getattr(batch, name))[0]) == getattr(alone, name), name
-
-
-@many
-@given(any_samples)
-def test_degrees_multiply_to_the_ranks(s) -> None:
-    """8. What has a time uses all ranks, and experts are split among the replicas."""
-    e, x = ESTIMATORS[s.which], s.layout
-    if not s.reason:
-        assert x.tp * x.pp * x.dp * x.cp == e.system.ranks
-        assert x.tp % x.expert_split == 0
-        assert x.dp * x.cp * x.tp // x.expert_split % x.ep == 0
-        with pytest.raises(RefusalError):
-            e.step(evolve(x, dp=x.dp + 1))
 
 
 def test_levels_are_used_inside_out() -> None:
@@ -395,24 +292,6 @@ def test_twice_any_rate_is_never_slower(seed) -> None:
         assert step(e.model, plan, faster).total <= before * (1 + (1e-4 if split else 1e-12)), name
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.lists(shipped_layouts, min_size=1, max_size=30))
-def test_a_batch_is_its_single_calls(cases) -> None:
-    """Bit for bit."""
-    made = tuple(e for e, _ in cases)
-    names = [f.name for f in attrs.fields(Layout) if f.name != "offload"]
-    columns = {name: np.array([getattr(layout, name) for _, layout in cases]) for name in names}
-    found = rows(made, np.arange(len(made)), parts=PARTS, memory=True, **columns)
-    for i, (e, layout) in enumerate(cases):
-        needs = e.memory(layout).total
-        assert found.memory[i] == needs
-        assert REASONS[found.code[i]] == ("does-not-fit" if needs > e.system.capacity else "")
-        if not found.code[i]:
-            expected = e.step(layout)
-            assert found.time[i] == expected.total
-            assert [found.parts[name][i] for name in PARTS] == [getattr(expected, name) for name in PARTS]
-
-
 @many
 @given(shipped_layouts)
 def test_a_second_implementation_agrees(case) -> None:
@@ -453,55 +332,3 @@ def test_the_optimum_is_that_of_brute_force(seed, axes) -> None:
     assert list(zip(found.result.time.tolist(), found.result.number.tolist(), strict=True)) == (
         [best] if best[0] < math.inf else []
     )
-
-
-@st.composite
-def deployments(draw):
-    e = shipped()[draw(st.integers(0, len(shipped()) - 1))]
-    # Tensor parallelism that splits all heads evenly, so that nothing is padded or replicated.
-    tp = draw(st.sampled_from([n for n in (1.0, 2.0, 4.0, 8.0) if e.dims.heads % n == 0.0]))
-    plan = Deployment(
-        tp=tp, pp=1.0, dp=1.0, batch=float(draw(st.integers(1, 256))), prompt=float(draw(st.integers(1, 8192))),
-        output=float(draw(st.integers(1, 2048))), prompts=float(draw(st.integers(1, 4))),
-    )  # fmt: skip
-    return e, plan
-
-
-@many
-@given(deployments())
-def test_serving_is_no_faster_than_flops_and_bytes(case) -> None:
-    """Of decoding and prefill: matrices and scores at the peak, weights and KV cache at the bandwidth."""
-    e, plan = case
-    d, model, rate, bandwidth = e.dims, e.model, e.system.rate(e.dtype), e.system.bandwidth
-    context = mean_context(model, plan)
-    always = model.whole - d.expert_layers / d.layers * d.router_weights
-    weights = (model.layers * always + model.output) * plan.weight_bytes / plan.tp
-    cache = model.layers * plan.batch * cache_elements(model, context, 1.0) * plan.cache_bytes / plan.tp
-    scores = score_elements(model, context, 1.0)
-    flops = plan.batch * (2.0 * model.layers * (model.weights + scores) + 2.0 * model.output) / plan.tp
-    token = decode(model, plan, e.machine, IDEAL_SERVING, context).total
-    assert token >= max(flops / rate, (weights + cache) / bandwidth) * (1 - 1e-12)
-
-    scores = 0.5 * plan.prompt * model.score_full if model.causal else 0.0
-    flops = plan.prompts * plan.prompt * 2.0 * model.layers * (model.weights + scores) / plan.tp
-    first = prefill(model, plan, e.machine, IDEAL_SERVING).total
-    assert first >= max(flops / rate, weights / bandwidth) * (1 - 1e-12)
-
-
-@many
-@given(deployments())
-def test_serving_with_twice_any_rate_is_never_slower(case) -> None:
-    e, plan = case
-    context = mean_context(e.model, plan)
-
-    def times(machine: Machine) -> tuple[float, float]:
-        return (
-            decode(e.model, plan, machine, IDEAL_SERVING, context).total,
-            prefill(e.model, plan, machine, IDEAL_SERVING).total,
-        )
-
-    before = times(e.machine)
-    for name, faster in faster_machines(e.machine):
-        after = times(faster)
-        assert after[0] <= before[0] * (1 + 1e-12), name
-        assert after[1] <= before[1] * (1 + 1e-12), name

@@ -144,62 +144,6 @@ def test_decoding_with_latent_attention_absorbs_the_projections(models, kv, rati
     assert ratio == pytest.approx(found / expanded, rel=1e-3)
 
 
-def test_prefill_with_latent_attention_expands_keys_and_values(models, trn1):
-    model = transformer(models["deepseek-v3"])
-
-    found = prefill(model, Deployment(prompt=4096.0, output=1.0), evolve(trn1, seconds_per_byte=0.0), IDEAL)
-
-    assert pytest.approx(61 * 4096 * 2048 * 2 * 128 * (192 + 128) * trn1.score, rel=CLOSE) == found.attention
-
-
-def test_a_cached_prefix_is_read_and_not_computed(models, trn1):
-    """768 of 1,024 tokens are cached: 256 tokens that attend to 896 keys on average."""
-    model = transformer(models["llama-2-7b"])
-    plan = Deployment(prompt=1024.0, output=1.0, cached=768.0)
-
-    found = prefill(model, plan, evolve(trn1, seconds_per_byte=0.0), IDEAL)
-
-    rate = Fraction("91.75e12")
-    weights = 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008)
-    assert pytest.approx(float(256 * 2 * weights / rate), rel=CLOSE) == found.matrices
-    assert pytest.approx(float(32 * 2 * 256 * 896 * 2 * 4096 / rate), rel=CLOSE) == found.attention
-    read = prefill(model, plan, evolve(trn1, score=0.0), IDEAL).attention
-    assert pytest.approx(32 * 1024 * 2 * 4096 * 2 * trn1.seconds_per_byte, rel=CLOSE) == read
-
-
-def test_materialized_scores_pass_through_memory(models, trn1):
-    """Scores and probabilities of 2 B, each written and read; all of them, and not the causal half."""
-    model = transformer(models["llama-2-7b"])
-    plan = Deployment(prompt=1024.0, output=1.0)
-
-    flash, found = (prefill(model, evolve(plan, **{a: 1.0}), trn1, IDEAL) for a in ("flash", "materialized"))
-
-    scores = 32 * 32 * 1024 * 1024
-    assert (
-        pytest.approx(scores * 4 * 128 * trn1.score + scores * 8 * trn1.seconds_per_byte, rel=CLOSE) == found.attention
-    )
-    assert flash == prefill(model, plan, trn1, IDEAL)
-    # Flash replaces what a calibration says; four passes of 2 B are the least of the other.
-    for passes, counted in ((1.0, 8.0), (3.0, 12.0)):
-        spilling = Serving(score_passes=passes, causal=0.0)
-        assert flash == prefill(model, evolve(plan, flash=1.0), trn1, spilling)
-        more = prefill(model, evolve(plan, materialized=1.0), trn1, spilling).attention - found.attention
-        assert pytest.approx(scores * (counted - 8.0) * trn1.seconds_per_byte, rel=CLOSE, abs=CLOSE) == more
-
-
-def test_one_core_reads_the_cache_at_a_share_of_its_own(models, trn1):
-    model = transformer(models["llama-2-7b"])
-    plan = Deployment(prompt=1024.0, output=1.0, batch=4.0)
-    serving = Serving(cache=0.5, single_core=0.8)
-
-    two, one = (
-        decode(model, evolve(plan, single_core=x), trn1, serving, context_at(model, 1024.0)) for x in (0.0, 1.0)
-    )
-
-    assert pytest.approx(two.attention / 0.8, rel=CLOSE) == one.attention
-    assert evolve(two, attention=0.0, total=0.0, reading=0.0) == evolve(one, attention=0.0, total=0.0, reading=0.0)
-
-
 def test_one_prefill_at_a_time(models, trn1):
     """Eight prompts in eight passes: the requests' fixed times add up, and weights are read again."""
     model = transformer(models["llama-2-7b"])
@@ -213,29 +157,6 @@ def test_one_prefill_at_a_time(models, trn1):
     assert 8 * each.total == pytest.approx(found.prefill.total, rel=CLOSE)
     assert 7 * 1e-2 < found.prefill.total - at_once.total
     assert 1 / each.total == pytest.approx(found.prefill_rate, rel=CLOSE)
-
-
-def test_all_reduces_of_a_prefill(models, trn1):
-    """Two a layer over 32 ranks: 2 (n-1)/n of the residual stream, between two cores and, meanwhile, sixteen chips."""
-    model = transformer(models["llama-2-7b"])
-
-    found = prefill(model, Deployment(tp=32.0, prompt=1024.0, output=1.0), trn1, IDEAL)
-
-    each = max(Fraction(1, 2) / (205 * 10**9), (Fraction(1, 2) - Fraction(1, 32)) / (96 * 10**9))
-    logits = 4 * 32000
-    assert pytest.approx(float(32 * 2 * 2 * 1024 * 4096 * 2 * each + logits * each), rel=CLOSE) == found.tensor
-
-
-def test_chunks_read_weights_again(models, trn1):
-    model = transformer(models["llama-2-7b"])
-    whole = Deployment(prompt=64.0, output=1.0)
-
-    one, eight = (prefill(model, evolve(whole, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
-
-    assert pytest.approx(8 * one.matrices, rel=CLOSE) == eight.matrices
-    assert one.attention < eight.attention
-    # The output matrix is multiplied by the last token of the prompt alone.
-    assert one.head == pytest.approx(float(Fraction(2 * 32000 * 4096, 410 * 10**9)), rel=CLOSE)
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0.0, 1.0), (1.0, 0.75), (7.0, 0.75**7), (MOST, 0.0)])
@@ -310,17 +231,6 @@ def test_schedules(models, trn1):
     assert 7 * continuous.prefill.total / 100 == pytest.approx(continuous.prefill_interference, rel=CLOSE)
     assert 8 * 101 / (8 * continuous.prefill.total + 100 * step) == pytest.approx(continuous.throughput, rel=CLOSE)
     assert 8 / (100 * step) == pytest.approx(alone.decode_rate, rel=CLOSE)
-
-
-def test_chunks_go_along_with_tokens(models, trn1):
-    """A small chunk costs little beside a step whose weights are read anyway, and more than nothing."""
-    model = transformer(models["llama-2-7b"])
-    plan = Deployment(tp=8.0, batch=8.0, prompt=512.0, output=101.0)
-
-    at_once, chunked = (serve(model, evolve(plan, passes=n), trn1, IDEAL) for n in (1.0, 8.0))
-
-    assert 0.0 < chunked.prefill_interference < at_once.prefill_interference
-    assert chunked.prefill.total > at_once.prefill.total
 
 
 def test_stages_work_on_groups_of_the_batch(models, graph):

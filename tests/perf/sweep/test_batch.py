@@ -8,8 +8,6 @@ import random
 import numpy as np
 import pytest
 from attrs import asdict, evolve
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, gpt, possible, sample, system
 from trnspec.errors import RefusalError
@@ -84,38 +82,6 @@ def test_order_and_blocks_do_not_change_results(samples, block) -> None:
     assert (mixed.code == whole.code[order]).all()
 
 
-def test_columns_of_many_numbers(samples) -> None:
-    chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:300]
-    which, given_ = np.array([s.which for s in chosen]), columns(chosen)
-    lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 300
-    for given_["seq"] in (lengths, lengths + (1 << 20), np.where(lengths == 1150, 3 * 1024, 2048)):
-        found = rows(ESTIMATORS, which, block=64, **given_)
-        expected = [
-            single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
-            for s, seq in zip(chosen, given_["seq"], strict=True)
-        ]
-        assert [(REASONS[c], t, 0.0) for c, t in zip(found.code, found.time.tolist(), strict=True)] == expected
-
-
-def test_many_models() -> None:
-    """Each model has its own numbers."""
-    draw, size = np.random.default_rng(4), 1000
-    made = tuple(
-        evolve(e, model=evolve(e.model, weights=e.model.weights + i, scores=e.model.scores + i % 7))
-        for i, e in enumerate(itertools.islice(itertools.cycle(SWEPT), 300))
-    )
-    which = draw.integers(0, len(made), size)
-    given_ = {"tp": draw.choice([4, 8], size), "pp": draw.choice([1, 2, 4], size), "seq": 4096, "global_batch": 512}
-    ranks = np.array([int(e.system.ranks) for e in made])[which]
-    dp = ranks // (given_["tp"] * given_["pp"])
-    found = rows(made, which, dp=dp, **given_)
-    for i in range(size):
-        layout = Layout(tp=int(given_["tp"][i]), pp=int(given_["pp"][i]), dp=int(dp[i]), seq=4096, global_batch=512)
-        expected = single(made[which[i]], layout, memory=False)
-        assert (REASONS[found.code[i]], found.time[i], 0.0) == expected
-
-
 def test_one_value_for_all_rows(samples) -> None:
     """Numbers in place of columns give the same bits; a batch may be about one estimator."""
     first = next(s for s in samples if not s.reason)
@@ -158,17 +124,6 @@ def test_counts_below_one() -> None:
             expected = [int(n) for n in np.broadcast_to(strange, 3)]
             assert [REASONS[code] == "not-positive" for code in found.code] == [n < 1 for n in expected], name
             assert not found.time[found.code != 0].any()
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**32), size=st.integers(1, 40), block=st.integers(1, 64))
-def test_rows_are_single_calls_property(seed, size, block) -> None:
-    draw = random.Random(seed)
-    found = [sample(draw, strange=0.3) for _ in range(size)]
-    expected = rows(ESTIMATORS, np.array([s.which for s in found]), block=block, memory=True, **columns(found))
-
-    for s, code, time, memory in zip(found, expected.code, expected.time, expected.memory, strict=True):
-        assert (REASONS[code], time, memory) == single(ESTIMATORS[s.which], s.layout)
 
 
 def test_no_rows() -> None:
@@ -220,16 +175,6 @@ def test_blocks_of_a_sweep_do_not_change_results(whole, block) -> None:
     assert (found.result.time == whole.result.time).all()
     assert (found.result.code == whole.result.code).all()
     assert (found.result.memory == whole.result.memory).all()
-
-
-def test_small_blocks_of_a_sweep() -> None:
-    """Any size of a block covers every configuration once."""
-    axes = {"tp": [1, 2, 4], "pp": [1, 2], "seq": 2048, "zero": [0, 1, 2, 3], "global_batch": [64, 128, 192, 256, 320]}
-    expected = sweep(SWEPT[0], **axes).result
-    for block in (1, 2, 3, 5, 7, 16, 19, 20, 21, 64, 119, 120):
-        found = sweep(SWEPT[0], block=block, **axes).result
-        assert (found.time == expected.time).all()
-        assert (found.code == expected.code).all()
 
 
 def test_numbers_of_a_sweep() -> None:
