@@ -92,11 +92,11 @@ def edited(node: Node[Any], values: dict[str, Any]) -> Node[Any]:
 
 def location(name: str, at: str) -> tuple[str, str]:
     other, _, path = at.rpartition("/")
-    return other or name, path if path.startswith(("claims.", "metadata.")) else f"spec.{path}"
+    return other or name, path if path.startswith(("claims.", "metadata.")) or path == "spec" else f"spec.{path}"
 
 
-@pytest.mark.parametrize(("code", "table", "name", "edit"), list(edits()))
-def test_findings_of_an_edit(code: str, table: dict[str, Any], name: str, edit: dict[str, Any]) -> None:
+def made(table: dict[str, Any], name: str, edit: dict[str, Any]) -> Graph:
+    """The catalog with an edit."""
     graph = base_of(table)
     by_document: dict[str, dict[str, Any]] = {name: {}}
     for key, value in edit.items():
@@ -104,9 +104,14 @@ def test_findings_of_an_edit(code: str, table: dict[str, Any], name: str, edit: 
             other, _, at = key.rpartition("/")
             by_document.setdefault(other or name, {})[at] = value
     nodes = {other: edited(graph.named(other), values) for other, values in by_document.items()}
-    made = Graph({**graph.nodes, **nodes})
-    reported = findings(code, made)
-    names = {node.document.file: node.name for node in made}
+    return Graph({**graph.nodes, **nodes})
+
+
+@pytest.mark.parametrize(("code", "table", "name", "edit"), list(edits()))
+def test_findings_of_an_edit(code: str, table: dict[str, Any], name: str, edit: dict[str, Any]) -> None:
+    graph = made(table, name, edit)
+    reported = findings(code, graph)
+    names = {node.document.file: node.name for node in graph}
 
     assert {(names.get(d.where.file, ""), dotted(d.where.path)) for d in reported} == {
         location(name, at) for at in listed(edit.get("finds", []))

@@ -10,7 +10,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import bare, found, put, shipped
+from tests.checks.rules.test_edits import edits, made
+from tests.support.rules import found, shipped
 from trnspec.errors import UsageError
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import (
@@ -27,7 +28,6 @@ from trnspec.model.transformers.model import (
     FeedForward,
     Indexer,
     LatentAttention,
-    LocalAttention,
     Model,
     Recurrence,
 )
@@ -35,9 +35,6 @@ from trnspec.model.transformers.model import (
 LLAMA = shipped().named("llama-3-8b").spec
 MIXTRAL = shipped().named("mixtral-8x7b").spec
 DEEPSEEK = shipped().named("deepseek-v3").spec
-NORMED = evolve(DEEPSEEK.attention, norm="head")
-KEYED = evolve(DEEPSEEK.attention, values="keys")
-GATED = evolve(MIXTRAL.experts, shared_gate="one")
 SMALL = st.integers(1, 40)
 FORMS = st.sampled_from(["gated", "plain"])
 BIAS = st.sampled_from(["none", "all"])
@@ -298,71 +295,12 @@ def test_nothing_is_left_out_of_the_dimensions():
     assert {f.name for f in attrs.fields(Dimensions)} - unused == filled
 
 
-@pytest.mark.parametrize(
-    ("base", "at", "value", "path", "words"),
-    [
-        ("llama-3-8b", "attention.kv_heads", 5, "spec.attention.kv_heads", "32 heads are not a multiple of 5 kv_heads"),
-        ("llama-3-8b", "feed_forward", None, "spec", "no layer has experts, but there is no feed_forward"),
-        ("llama-3-8b", "attention.windowed", 3, "spec.attention.windowed", "layers are windowed, but there is no"),
-        ("gpt-oss-120b", "attention.windowed", 37, "spec.attention.windowed", "37 layers are windowed, but there are"),
-        ("mimo-v2-flash", "attention.local.heads", 65, "spec.attention.local.kv_heads", "65 heads of windowed layers"),
-        ("mimo-v2-flash", "attention.windowed", None, "spec.attention.local", "every layer is windowed, so none has"),
-        (
-            "llama-3-8b",
-            "attention.local",
-            LocalAttention(heads=8),
-            "spec.attention.local",
-            "windowed layers have heads of",
-        ),
-        (
-            "deepseek-v3",
-            "attention",
-            KEYED,
-            "spec.attention.values",
-            "latent attention has no matrix of values",
-        ),
-        ("deepseek-v4-flash", "attention.indexer", None, "spec.attention.pooling", "keys are pooled, but there is no"),
-        (
-            "deepseek-v4-flash",
-            "attention.windowed",
-            3,
-            "spec.attention.pooling.layers",
-            "44 layers have a window alone",
-        ),
-        ("deepseek-v4-flash", "experts.hashed", 44, "spec.experts.hashed", "44 layers select experts by a table"),
-        (
-            "kimi-k3",
-            "experts.latent",
-            None,
-            "spec.experts.latent_norm",
-            "a projection is normalised, but there is none",
-        ),
-        ("mixtral-8x7b", "experts.active", 9, "spec.experts.active", "a token visits 9 experts, but there are 8"),
-        ("mixtral-8x7b", "experts.shared_width", 9, "spec.experts.shared_width", "a shared expert has a width"),
-        ("mixtral-8x7b", "experts.dense_layers", 2, "spec", "2 of the layers are dense, but there is no feed_forward"),
-        ("mixtral-8x7b", "feed_forward", FeedForward(width=8, form="gated"), "spec.feed_forward", "every layer has"),
-        ("deepseek-v3", "experts.dense_layers", 61, "spec.experts.dense_layers", "61 of the 61 layers are dense"),
-        ("deepseek-v3", "attention", NORMED, "spec.attention.norm", "latent attention has no norm of its heads"),
-        ("deepseek-v3", "attention.latent.rank", 8000, "spec.attention.latent.rank", "a compressed vector of 8000 is"),
-        ("gpt2", "segments", 2, "spec.segments", "a decoder has no segments"),
-        ("qwen3.5-27b", "recurrence.layers", 64, "spec.recurrence.layers", "all 64 layers have a recurrence"),
-        ("qwen3.5-27b", "attention.layers", 20, "spec.recurrence.layers", "20 layers have attention and 48 a"),
-        ("qwen3.5-27b", "recurrence.key_heads", 7, "spec.recurrence.key_heads", "48 heads are not a multiple of 7"),
-        ("qwen3.5-27b", "mtp", 1, "spec.mtp", "multi-token prediction in a model with layers without attention"),
-        ("nemotron-3-nano", "experts.layers", 20, "spec.layers", "52 layers, but only 49 operations"),
-        ("nemotron-3-nano", "experts.layers", 53, "spec.experts.layers", "0 layers have a feed_forward and 53 experts"),
-        ("nemotron-3-nano", "attention.layers", 40, "spec.recurrence.layers", "40 layers have attention and 23 a"),
-        ("nemotron-h-56b", "feed_forward.layers", 119, "spec.feed_forward.layers", "119 layers have a feed_forward"),
-        ("glm-5.2", "attention.window", 8, "spec.attention.window", "attention has a window and an indexer"),
-        ("glm-5.2", "attention.indexer.layers", 79, "spec.attention.indexer.layers", "79 layers have an indexer"),
-        ("mixtral-8x7b", "experts", GATED, "spec.experts.shared_gate", "a shared expert has a gate"),
-    ],
-)
-def test_contradictory_dimensions_are_not_counted(base, at, value, path, words):
-    graph = put(bare(), base, at, value)
-    assert {(base, path)} == found("TRN406", graph)
-    with pytest.raises(UsageError, match=words):
-        parameters_of(graph.named(base).spec)
-    with pytest.raises(UsageError, match=words):
-        dimensions(graph.named(base).spec)
+@pytest.mark.parametrize(("code", "table", "name", "edit"), [e for e in edits() if e.values[0] == "TRN406"])
+def test_contradictory_dimensions_are_not_counted(code, table, name, edit):
+    """What TRN406 reports has no number of parameters that TRN405 could compare."""
+    graph = made(table, name, edit)
+
+    for count in (parameters_of, dimensions):
+        with pytest.raises(UsageError, match=edit["message"]):
+            count(graph.named(name).spec)
     assert set() == found("TRN405", graph)
