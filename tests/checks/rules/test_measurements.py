@@ -16,7 +16,9 @@ from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped
 from trnspec.model.measurements import Measurements, RejectedRow
 from trnspec.plugins.api import Rule
+from trnspec.yaml import read_text
 
+ROWS = read_text(Path(__file__).with_name("measurements.yaml").read_text("utf-8"), "measurements.yaml").data
 RULES = tuple(r for r in vars(measurements).values() if isinstance(r, Rule) and r is not measurements.changed_table)
 
 
@@ -135,52 +137,14 @@ def of_rows(folder: Path, *rows: dict[str, str]) -> list[tuple[str, int]]:
 
 
 STEP = {"n_chips": "2", "global_batch": "8", "seq": "1024"}
-REQUESTS = {"tpot_ms": "10", "batch_conc": "4"}
 
 
-@pytest.mark.parametrize(
-    ("row", "reported"),
-    [
-        # 8 x 1,024 tokens on 2 chips in 2 s are 2,048 tokens/s of each; 2 % are rounding.
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "2088"}, False),
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "2090"}, True),
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "2008"}, False),
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "2006"}, True),
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "9999", "n_chips": ""}, False),
-        ({"step_time_s": "2", "tokens_per_s_per_chip": "9999", "seq": "n/a"}, False),
-        ({"step_time_s": "0", "tokens_per_s_per_chip": "9999"}, False),
-        ({"step_time_s": "0.5", "seq_per_s": "16.3"}, False),
-        ({"step_time_s": "0.5", "seq_per_s": "16.4"}, True),
-        ({"step_time_s": "nan", "seq_per_s": "16.4"}, False),
-        # 4 requests of 10 ms per token are 400 tokens/s; a tenth more is possible.
-        ({"out_tok_s": "439", **REQUESTS}, False),
-        ({"out_tok_s": "441", **REQUESTS}, True),
-        ({"out_tok_s": "1", **REQUESTS}, False),
-        ({"out_tok_s": "441", "batch_conc": "4"}, False),
-    ],
-)
+@pytest.mark.parametrize(("row", "reported"), ROWS["throughputs"])
 def test_a_throughput_fits_the_time(folder: Path, row: dict[str, str], *, reported: bool) -> None:
     assert [code for code, _ in of_rows(folder, STEP | row) if code == "TRN705"] == ["TRN705"] * reported
 
 
-@pytest.mark.parametrize(
-    ("row", "reported"),
-    [
-        ({"step_time_s": "0"}, False),
-        ({"step_time_s": "9e17"}, False),
-        ({"step_time_s": "1e18"}, True),
-        ({"step_time_s": "-0.1"}, True),
-        ({"step_time_s": "inf"}, True),
-        ({"step_time_s": "nan"}, False),
-        ({"step_time_s": ""}, False),
-        ({"step_time_s": "n/a"}, False),
-        ({"id": ""}, True),
-        ({"id": "other"}, True),
-        ({"hardware": "h100_80gb"}, False),
-        ({"hardware": "dgx-a100-80gb"}, False),
-        ({"hardware": "h100_81gb"}, True),
-    ],
-)
+@pytest.mark.parametrize(("row", "reported"), ROWS["cells"])
 def test_the_values_of_a_cell(folder: Path, row: dict[str, str], *, reported: bool) -> None:
     assert of_rows(folder, {"id": "other"}, row) == [("TRN702", 3)] * reported
 
@@ -188,24 +152,7 @@ def test_the_values_of_a_cell(folder: Path, row: dict[str, str], *, reported: bo
 RUN = {"model": "MPT-70b", "n_chips": "512", "step_time_s": "16.3", "recompute": "full"}
 
 
-@pytest.mark.parametrize(
-    ("row", "reported"),
-    [
-        ({}, True),
-        ({"n_chips": "512.0"}, True),
-        ({"recompute": " FULL"}, True),
-        ({"recompute": ""}, True),
-        ({"note": "copied", "hardware": "h100_80gb"}, False),
-        ({"note": "copied", "hardware": "dgx-a100-80gb"}, True),
-        ({"model": "Another name"}, True),
-        ({"n_chips": "256"}, False),
-        ({"recompute": "none"}, False),
-        ({"step_time_s": "16.4"}, False),
-        ({"kind": "infer"}, False),
-        # Nothing but the result is stated of both.
-        ({"n_chips": "", "recompute": ""}, False),
-    ],
-)
+@pytest.mark.parametrize(("row", "reported"), ROWS["runs"])
 def test_one_run_in_two_rows(folder: Path, row: dict[str, str], *, reported: bool) -> None:
     """The second row is reported. A copy may name the model in another way; on other hardware it is another run."""
     first, other = {"hardware": ""} | RUN, RUN | {"seq": "2048"} | row
