@@ -175,7 +175,8 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
         The next generation is often written in a copy of the document of the last one. A value that is left as it was is
         that of another product, also where its source was changed. Sizes of a family differ in more than a fifth of their
         values and claims; of two models of one architecture one is the ``base`` of the other, or both name one and have
-        different publications. A framework may have the same values on two chips. A page that was read at two dates is two sources with two versions.
+        different publications. A framework may have the same values on two chips. A page that was read at two dates is
+        two sources with two versions.
 
     Example:
         ```yaml
