@@ -92,6 +92,18 @@ def test_a_bound_has_no_production_factor() -> None:
     assert found["step_time"] == again["step_time"]
 
 
+def test_a_wide_interval_is_a_bound() -> None:
+    """Of a large model on many chips, far from measured runs: the plan without losses, and why."""
+    asked = SMALL | {"model": "llama-3.1-405b", "tokens": "15T", "on": ("trn2.48xlarge*2048",)}
+    found, ideal = plan(CAT, **asked), plan(CAT, **asked, calibration="none")
+
+    assert found.evidence.kind == "ideal"
+    assert float(found.evidence.reason.split()[12].rstrip(";")) > 8
+    assert rows(found) == rows(ideal)
+    assert found.suggestions == ideal.suggestions
+    assert found.answer("mfu").high == found["mfu"]
+
+
 @pytest.mark.parametrize(
     ("objective", "column"), [("cost", "expected_cost"), ("time", "expected_time"), ("chips", "chips")]
 )

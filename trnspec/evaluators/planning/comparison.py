@@ -33,6 +33,9 @@ P = TypeVar("P", bound=Comparable)
 Columns = Mapping[str, tuple[str, Callable[[P], Value | None]]]
 """The columns of a table of plans: name, unit and value."""
 
+WIDEST = 8.0
+"""The factor between the ends of an interval above which there is only a bound."""
+
 Costs = tuple[float | None, ...]
 """Costs to minimize, such as time, cost and energy; ``None`` where one is not known."""
 

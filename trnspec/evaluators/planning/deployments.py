@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
+from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
@@ -37,8 +38,6 @@ PASS_TOKENS = 8192
 """Prompt tokens that share a pass where no chunk is given: the default of vLLM, TensorRT-LLM and SGLang on large GPUs."""
 Reason = tuple[str, str]
 """A deployment that is invalid, and why."""
-WIDEST = 8.0
-"""The factor between the ends of an interval above which there is only a bound."""
 UNFIT = "does not fit in memory"
 """Why a deployment is invalid that is too large."""
 _FEWER = (4, 16)

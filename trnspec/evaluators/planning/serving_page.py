@@ -9,6 +9,7 @@ from attrs import evolve
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import (
+    WIDEST,
     best_of,
     best_of_kinds,
     best_supported,
@@ -18,7 +19,7 @@ from trnspec.evaluators.planning.comparison import (
     percent,
     table,
 )
-from trnspec.evaluators.planning.deployments import NORMAL_90, WIDEST
+from trnspec.evaluators.planning.deployments import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized

@@ -23,11 +23,12 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
-from trnspec.evaluators.planning.comparison import evident, is_bound
+from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
+from trnspec.evidence import IDEAL
 from trnspec.model.quotes import PriceType
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
@@ -346,7 +347,7 @@ def _plan(  # the parts of a question
     *,
     measured: bool = True,
 ) -> Plan:
-    """The run on one system with its fastest layout.
+    """The run on one system with its fastest layout; its bound if the interval of its time is wider than a factor of 8.
 
     The estimate of a layout is the less certain the more it differs from measured ones, and the fastest of many would be one
     whose error is favourable. So layouts have degrees that were measured with models like this one, where one of them is
@@ -380,7 +381,7 @@ def _plan(  # the parts of a question
         goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
         for mtbf, restart in interruptions
     )
-    return Plan(
+    plan = Plan(
         systems=on,
         chip=estimator.system.chip,
         chips=float(estimator.system.chips),
@@ -400,6 +401,14 @@ def _plan(  # the parts of a question
             *(f for known in (price, power) if known for f in known.figures_used),
         ),
     )
+    _, low, high = plan.time
+    if high is None or high <= WIDEST * low:
+        return plan
+    why = (
+        f"no estimate: the interval of the run time spans a factor of {high / low:.2g}; no losses: lower bound on time"
+    )
+    ideal = _plan(catalog, evolve(question, calibration="none"), on, goals, measured=measured)
+    return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 
 
 def _production(q: PlanTrainingQuestion, *, bound: bool) -> ProductionFactor:

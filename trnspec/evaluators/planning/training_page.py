@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
@@ -158,9 +160,9 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
-    low, high = PUBLISHED_MFU
-    note = "" if best.step[2] is None else f"of published runs on A100 and H100 four of five are {low:g} to {high:g} %"
-    yield Answer("mfu", best.mfu, "%", note=note, kind=kind)
+    bound = best.step[2] is None
+    note = "" if bound else "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*PUBLISHED_MFU)
+    yield Answer("mfu", best.mfu, "%", high=best.mfu if bound else None, note=note, kind=kind)
     few, many = (100.0 * end.share for end in best.ends)
     note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
     yield Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
@@ -280,6 +282,7 @@ def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in q.given().items()}
         inputs: dict[str, Any] = given | needed
         yield Suggestion("plan-train", inputs, f"{changed} can be met")
-    chosen = step_question(q, best.layout, best.systems)
+    asked = evolve(q, calibration="none") if best.step[2] is None else q
+    chosen = step_question(asked, best.layout, best.systems)
     given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
     yield Suggestion("training", given, "the benchmark step of this plan")
