@@ -30,7 +30,7 @@ EACH = pytest.mark.parametrize("kind", KINDS)
 KNOWN = Registry.of(
     [*registry().plugins, Plugin(name="test", api=1, kinds=(Kind("Sampler", "samplers", Sampler),))],
 )
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def faults(kind: str, data: Any) -> list[Any]:
@@ -68,7 +68,7 @@ def test_schema_documents_round_trip(kind, data):
 
 @pytest.mark.slow
 @EACH
-@settings(quick, max_examples=120)
+@quick
 @given(data=st.data())
 def test_schema_and_classes_agree_on_damaged_documents(kind, data):
     document = data.draw(damaged(kind))
@@ -79,7 +79,7 @@ def test_schema_and_classes_agree_on_damaged_documents(kind, data):
 
 @pytest.mark.slow
 @EACH
-@settings(quick, max_examples=60)
+@quick
 @given(data=st.data())
 def test_a_damaged_document_is_reported_and_its_rest_is_sound(kind, data):
     """No mistake is reported in the words of the classes (TRN190), none goes unsaid, and what is left can be used."""
