@@ -493,7 +493,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "",
         "Errors of clusters (rows of one model, chip and framework count once), by the kind of evidence of the answer. An `estimate` is computed",
         "by a fit without the model of the row. Transferred are rows of software that no fit has, and rows by fits without their chip or",
-        "without their framework. `width` is the ratio of the ends of the interval.",
+        "without their framework, which may have rows of the same model. `width` is the ratio of the ends of the interval.",
         "",
         *table(
             ["quantity", "kind", "rows", "clusters", "mean", "inside", "width"],

@@ -59,6 +59,19 @@ def test_no_group_is_worse(script):
     assert [] == [p for p in {g["part"] for g in before} if f"| {script.PHASES[p]} |" not in page]
 
 
+def test_kinds_of_evidence(script):
+    """Estimates of serving, collectives and multiplications are nearer than transfers; intervals of 80 % cover clusters."""
+    kinds = {(k["quantity"], k["kind"]): k for k in json.loads(script.ERRORS.read_text())["kinds"]}
+    ordered = "time per output token", "time to first token", "collectives", "matrix multiplications", "attention"
+    assert [] == [q for q in ordered if kinds[q, "estimate"]["mean"] >= kinds[q, "transferred"]["mean"]]
+    many = {key: k for key, k in kinds.items() if k["clusters"] >= 10}
+    assert len(many) >= 14
+    assert {} == {key: k["inside"] for key, k in many.items() if not 0.65 < k["inside"] < 0.97}
+    # The page has a line for each.
+    page = script.PAGE.read_text()
+    assert [] == [key for key in kinds if f"| {key[0]} | {key[1]} |" not in page]
+
+
 def test_the_plots_are_on_the_page(script):
     page = script.PAGE.read_text()
     plots = sorted(script.FOLDER.glob("*.svg"))

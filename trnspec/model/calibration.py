@@ -408,7 +408,7 @@ class Prior(ShortRepr):
     Attributes:
         calibration: The calibration it started from; typical values when left out. Example: trainium1-neuron
         values: The values before the rows.
-        learned: What the rows add to each parameter.
+        learned: What the rows add to each parameter; nothing to one that is left out.
     """
 
     SOURCED: ClassVar[bool] = False

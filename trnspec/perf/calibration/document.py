@@ -115,7 +115,8 @@ def _prior(fitted: Fitted) -> dict[str, Any]:
     if not fitted.learned:
         return {}
     values = printed({each.name: each.prior for each in fitted.learned})
-    learned = [{"name": each.name, "share": f"{_digits(round(each.share, 3))}x"} for each in fitted.learned]
+    shares = {each.name: round(each.share, 3) for each in fitted.learned}
+    learned = [{"name": name, "share": f"{_digits(share)}x"} for name, share in shares.items() if share]
     return {"calibration": fitted.prior.name, "values": values, "learned": learned}
 
 
