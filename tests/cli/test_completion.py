@@ -74,7 +74,7 @@ def test_second_name(completed) -> None:
 def test_sources_and_kinds(completed) -> None:
     assert set(completed("source", "semi")) == {n for n in SOURCES if n.startswith("semi")}
     assert completed("source", "trainium") == []
-    assert completed("list", "s") == ["servers", "scenarios", "sources"]
+    assert completed("list", "s") == ["servers", "software", "scenarios", "sources"]
 
 
 def test_figures_of_documents(completed) -> None:

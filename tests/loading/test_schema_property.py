@@ -13,13 +13,14 @@ from jsonschema import Draft202012Validator
 
 from tests.support.schema import KINDS, Sampler, damaged, documents, normal, unplaced
 from trnspec.api import registry
-from trnspec.loading.forms.price_rows import list_problems
+from trnspec.loading.forms.lists import list_problems
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
 from trnspec.loading.schema.prune import prune
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.json_schema import document_schema
+from trnspec.model.kinds import LISTS
 from trnspec.plugins.api import Kind, Plugin, Registry
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_a_damaged_document_is_reported_and_its_rest_is_sound(kind, data):
     found = faults(kind, document)
     rest, positions = prune(KINDS[kind], document, [u.drop for u in found])
     reading = load_document(unplaced(document), KNOWN)
-    of_list = list(list_problems(reading.node.document)) if kind == "PriceList" and reading.node is not None else []
+    of_list = list(list_problems(reading.node)) if kind in LISTS and reading.node is not None else []
     codes = {p.code for p in reading.problems if p not in of_list}
     assert codes <= {f"TRN{n}" for n in (101, 102, 103, 104, 105, 106, 107, 108, 110, 111, 112, 113)}
     assert all(p.message for p in reading.problems)

@@ -32,16 +32,20 @@ def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
     return sorted(nodes, key=lambda node: _key(graph, node))
 
 
+def is_driver_name(graph: Graph, node: Node[Any]) -> bool:
+    """Whether only a driver has the name of a system, so that it may be no product."""
+    source = None if node.metadata.source is None else graph.find(node.metadata.source)
+    return source is not None and source.spec.rank == "vendor-driver"
+
+
 def _key(graph: Graph, node: Node[Any]) -> tuple[int, bool, float, str, float, str]:
     count = chips(graph, node)
     if count is None:
         return (2, False, 0, "", 0, node.name)
     number, chip = count
-    source = None if node.metadata.source is None else graph.find(node.metadata.source)
-    unpublished = source is not None and source.spec.rank == "vendor-driver"
     if chip.name.startswith(_FAMILY):
         generation = chip.spec.generation
         age = 0 if generation is None else -int(generation.accelerator or 0)
-        return (0, unpublished, age, chip.name, -float(number), node.name)
+        return (0, is_driver_name(graph, node), age, chip.name, -float(number), node.name)
     rate = total(graph, chip, ("spec", "peak", "dense", "bf16"))
     return (1, False, 0 if rate is None else -float(rate.value), chip.name, -float(number), node.name)

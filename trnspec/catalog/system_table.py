@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.catalog.figure_column import displayed_total, figure_column
-from trnspec.catalog.newest import newest_first
+from trnspec.catalog.newest import is_driver_name, newest_first
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -37,6 +37,8 @@ def contents(graph: Graph) -> list[Block]:
     nodes = systems(graph, [n for n in graph if n.target])
     others = ((Core, "core"), (Link, "link"), (Cluster, "cluster"), (Model, "model"), (Source, "source"))
     counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := _targets(graph, spec))]
+    names = sum(n.target and is_driver_name(graph, n) for n in graph)
+    counts += [f"{names} names of a driver"] if names else []
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
     claims = sum(len(n.claims) for n in graph if n.target)
     counted = f"{', '.join([*counts, f'{figures} figures'])} and {claims} other claims."
@@ -44,8 +46,11 @@ def contents(graph: Graph) -> list[Block]:
 
 
 def systems(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
-    """The chips and the systems of known size among some documents, by kind; of each kind the newest first."""
-    ordered = newest_first(graph, nodes)
+    """The chips and the systems of known size among some documents, by kind; of each kind the newest first.
+
+    Systems of which only a driver has the name are left out.
+    """
+    ordered = [node for node in newest_first(graph, nodes) if not is_driver_name(graph, node)]
     known: tuple[type[Any], ...] = (Chip, UltraServer, Server)
     composed = [type(n.spec) for n in ordered if has_parts(type(n.spec)) and not isinstance(n.spec, (*known, Cluster))]
     return [n for spec in (*known, *dict.fromkeys(composed)) for n in ordered if isinstance(n.spec, spec)]

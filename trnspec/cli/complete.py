@@ -59,13 +59,15 @@ def names(ctx: click.Context, folders: Iterable[str] = ("",)) -> list[str]:
 
 
 def _named(file: FilePath) -> Iterator[str]:
-    """The names of the documents in a file; a list of prices has one for each type."""
-    server = file.stem.removesuffix("-prices")
-    if server == file.stem:
-        yield server
+    """The names of the documents in a file: the stem of the file, or those of a list."""
+    stem, _, form = file.stem.rpartition("-")
+    text = file.read_text(encoding="utf-8", errors="replace") if form in ("prices", "platforms") else ""
+    if form == "prices":
+        yield from (f"{stem}-{each}" for each in re.findall(r"\btype: ([a-z-]+)", text))
+    elif form == "platforms":
+        yield from (name for names in re.findall(r"\bnames: \[(.*)\]", text) for name in names.split(", "))
     else:
-        types = re.findall(r"\btype: ([a-z-]+)", file.read_text(encoding="utf-8", errors="replace"))
-        yield from (f"{server}-{each}" for each in types)
+        yield file.stem
 
 
 def _of_plugins() -> Iterator[FilePath]:

@@ -9,7 +9,7 @@ import click
 from attrs import evolve
 
 from trnspec.catalog.figure_column import figure_column
-from trnspec.catalog.newest import documents_in_order, newest_first
+from trnspec.catalog.newest import documents_in_order, is_driver_name, newest_first
 from trnspec.catalog.system_table import main_figures, system_table, systems
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
@@ -84,9 +84,19 @@ def command(
     nodes = [n for n in graph if _is_kind(n, chosen)]
     listing, units = _kind_table(graph, chosen.spec, nodes)
     listing = listing.sorted(sort).selected(columns)
+
+    def text() -> list[Block]:
+        hidden = _hidden(catalog, chosen, options)
+        names = sorted(n.name for n in nodes if is_driver_name(graph, n))
+        if not names or full or sort is not None:
+            return _listed(listing, chosen, hidden, full=full or sort is not None)
+        shown, _ = _kind_table(graph, chosen.spec, [n for n in nodes if n.name not in names])
+        named = wrapped("", f"Names of a driver: {', '.join(names)}.", width())
+        return _listed(shown.selected(columns), chosen, [*hidden, named], full=False)
+
     emit(
         format_,
-        lambda: _listed(listing, chosen, _hidden(catalog, chosen, options), full=full or sort is not None),
+        text,
         lambda: listing if format_ == "markdown" else _data(listing, units, in_heads=format_ == "csv"),
         lambda: {"units": units},
     )
@@ -103,9 +113,10 @@ def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
 
     listed = systems(graph, nodes)
     names = {n.name for n in listed}
-    counts = Counter(n.kind for n in nodes if n.name not in names)
     folders = {k.name: k.folder for k in registry().kinds.values()}
-    others = ", ".join(f"{count} {folders[kind]}" for kind, count in sorted(counts.items()))
+    rest = [n for n in nodes if n.name not in names]
+    counts = Counter("names of a driver" if is_driver_name(graph, n) else folders[n.kind] for n in rest)
+    others = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
     for shown in range(len(listed), 0, -1):
         hidden = f"{len(listed) - shown} more systems, " if shown < len(listed) else ""
         last = wrapped("", f"Also {hidden}{others}: trnspec list KIND; --full lists every document.", width())

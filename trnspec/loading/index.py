@@ -15,10 +15,10 @@ from attrs import frozen
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.forms.price_rows import price_documents
+from trnspec.loading.forms.lists import documents_in_list
 from trnspec.loading.renamed import DEPRECATED, upgrade
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.kinds import BUILTIN, spec_of
+from trnspec.model.kinds import BUILTIN, LISTS, spec_of
 from trnspec.model.quotes import PriceType
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
@@ -60,11 +60,12 @@ class _Nodes(Mapping[str, "Node[Any]"]):
 
     def _read_one(self, name: str) -> Node[Any] | None:
         """The document in the file of that name; ``None`` where there is none, or it has errors or another name."""
-        server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), None)
-        if name not in self._files and server is not None:
-            return next((node for node in self._listed(f"{server}-prices") or () if node.name == name), None)
+        if name not in self._files:
+            server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
+            lists = [file for file in self._files if file == f"{server}-prices" or file.endswith("-platforms")]
+            return next((node for each in lists for node in self._listed(each) or () if node.name == name), None)
         node = self._structured(name)
-        return node if node is not None and node.name == name and node.kind != "PriceList" else None
+        return node if node is not None and node.name == name and node.kind not in LISTS else None
 
     def _structured(self, name: str) -> Node[Any] | None:
         """The document in a file; ``None`` where there is none, or it has errors."""
@@ -76,11 +77,11 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return _structured(str(kind), upgrade(document, spec_of(str(kind)))) if known else None
 
     def _listed(self, name: str) -> list[Node[Any]] | None:
-        """The documents that the rows of a list of prices are; ``None`` where it does not exist or has errors."""
+        """The documents that a list is read as; ``None`` where it has errors."""
         node = self._structured(name)
-        if node is None or node.kind != "PriceList":
+        if node is None or node.kind not in LISTS:
             return None
-        parts = [_structured("Price", part) for part in price_documents(node.document, ())]
+        parts = [_structured(LISTS[node.kind], part) for part in documents_in_list(node)]
         nodes = [part for part in parts if part is not None]
         return nodes if len(nodes) == len(parts) else None
 

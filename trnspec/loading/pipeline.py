@@ -14,11 +14,11 @@ from attrs import evolve, frozen
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, at, build
-from trnspec.loading.forms.price_rows import list_problems, price_documents
+from trnspec.loading.forms.lists import documents_in_list, list_problems
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSIONS, Node
-from trnspec.model.kinds import BUILTIN
+from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Problem
@@ -43,7 +43,7 @@ class LoadResult:
         target: True for a text that the caller wants to check.
         plugin: The plugin whose catalog contains the file; empty for files of the user.
         layer: The catalog, counted from the user's own; a document replaces those of the same name in later layers.
-        parts: The documents that its rows are, where it is a list of prices: they are in the catalog in its place.
+        parts: The documents that its rows are, where it is a list: they are in the catalog in its place.
     """
 
     document: Document
@@ -66,19 +66,18 @@ def load_document(  # each one is independent of the others
 ) -> LoadResult:
     """The node of a document, and its problems."""
     result = _load(document, registry, target=target)
-    if result.node is not None and result.node.kind == "PriceList":
+    if result.node is not None and result.node.kind in LISTS:
         parts = tuple(_parts(result, registry, plugin=plugin, layer=layer))
-        result = evolve(result, parts=parts, problems=(*result.problems, *list_problems(result.node.document)))
+        result = evolve(result, parts=parts, problems=(*result.problems, *list_problems(result.node)))
     return evolve(result, plugin=plugin, layer=layer) if plugin or layer else result
 
 
 def _parts(result: LoadResult, registry: Registry, *, plugin: str, layer: int) -> Iterator[LoadResult]:
-    """The Price documents of a list of prices, without the rows that have errors."""
+    """The documents of a list, without the items that have errors."""
     paths = {problem.path[:3] for problem in result.problems} | {path[:3] for path in result.document.rejected}
-    rejected = {path[-1] for path in paths if path[:2] == ("spec", "rows") and len(path) == 3}
+    rejected = {path[2] for path in paths if path[:1] == ("spec",) and len(path) == 3}
     assert result.node is not None
-    document = result.node.document
-    for part in price_documents(document, rejected):
+    for part in documents_in_list(result.node, rejected):
         yield load_document(part, registry, target=result.target, plugin=plugin, layer=layer)
 
 
@@ -301,7 +300,7 @@ def link(
         targets_only: Whether to check the references of targets alone.
     """
     every = [each for result in results for each in (result, *result.parts)]
-    results, rejected = apply_precedence(r for r in every if r.node is None or r.node.kind != "PriceList")
+    results, rejected = apply_precedence(r for r in every if r.node is None or r.node.kind not in LISTS)
     nodes: list[Node[Any]] = []
     clashes = list(_kind_clashes(results))
     clashing = {id(problem.node) for problem in clashes}

@@ -9,6 +9,7 @@ BUILTIN = {
     "Core": ("cores", "core"),
     "Chip": ("chips", "chip"),
     "Link": ("links", "link"),
+    "Platforms": ("servers", "platforms"),
     "Server": ("servers", "server"),
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
@@ -23,6 +24,9 @@ BUILTIN = {
     "Source": ("sources", "source"),
 }
 """The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""
+
+LISTS = {"PriceList": "Price", "Platforms": "Server"}
+"""The kinds whose documents are lists, each with the kind of the documents that a list is read as."""
 
 
 @functools.cache

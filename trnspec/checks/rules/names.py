@@ -65,8 +65,10 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     file = PurePath(node.document.file)
     stem = file.name.removesuffix(file.suffix)
-    is_row = isinstance(node.spec, Price) and stem == f"{node.spec.server}-prices"
-    if file.suffix in (".yaml", ".yml") and stem != node.name and not is_row:
+    is_listed = node.is_of(Price, Server) and stem.endswith(
+        ("-prices", "-platforms")
+    )  # the list has the name of the file
+    if file.suffix in (".yaml", ".yml") and stem != node.name and not is_listed:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
 

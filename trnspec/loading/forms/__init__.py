@@ -1,1 +1,1 @@
-"""Short forms of documents, read as the full ones: claims with several sources, and prices as rows."""
+"""Short forms of documents, read as the full ones: claims with several sources, prices as rows, names of a driver."""

@@ -29,24 +29,8 @@ _RANGE = ("days", "low", "mean", "high")
 _SCHEMA = re.compile(r"\A# yaml-language-server: \$schema=(.*)price(\.schema\.json)$", re.MULTILINE)
 
 
-def list_problems(document: Document) -> Iterator[Problem]:
-    """What the Price documents of a list cannot have, and a name that is not SERVER-prices."""
-    data: Any = document.data
-    metadata = _metadata(document)
-    hint = "write a row with a verdict" if "claims" in data else "write it in a document of the kind Price"
-    for path in (("claims",), *(("metadata", key) for key in ("aliases", "allow", "overrides"))):
-        if path[-1] in (data if len(path) == 1 else metadata):
-            message = f"a list of prices has no {path[-1]!r}"
-            yield Problem("TRN101", message, document.place(path, key=True), hint, path)
-    server = data["spec"]["server"]
-    name, expected = metadata.get("name"), f"{server}-prices"
-    if name is not None and name != expected:
-        path = ("metadata", "name")
-        message = f"the name of the prices of {server} is {name!r}"
-        yield Problem("TRN205", message, document.place(path), f"write {expected}", path)
-
-
-def _metadata(document: Document) -> dict[str, Any]:
+def metadata_of(document: Document) -> dict[str, Any]:
+    """The metadata of a document, which may lack them."""
     data: Any = document.data
     metadata = data.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
@@ -77,7 +61,7 @@ class _Made:
 
     def __init__(self, document: Document, server: str, type_: str) -> None:
         self._list = document
-        of_list = _metadata(document)
+        of_list = metadata_of(document)
         self._metadata: dict[str, Any] = {
             "name": f"{server}-{type_}",
             "title": f"{server}, {type_.replace('-', ' ')}",

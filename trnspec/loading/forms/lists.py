@@ -1,0 +1,50 @@
+"""The documents that a list is read as, and what a list cannot have."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from trnspec.loading.forms.platforms import server_documents
+from trnspec.loading.forms.price_rows import metadata_of, price_documents
+from trnspec.yaml import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+    from trnspec.model.document import Node
+    from trnspec.yaml import Document
+
+
+def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> Iterator[Document]:
+    """The documents of the kind in :data:`trnspec.model.kinds.LISTS` that a list is read as.
+
+    Args:
+        node: The list.
+        rejected: The indices of items that are invalid.
+    """
+    read = price_documents if node.kind == "PriceList" else server_documents
+    return read(node.document, rejected)
+
+
+def list_problems(node: Node[Any]) -> Iterator[Problem]:
+    """What the documents of a list cannot have, and a name of the list that is not that of its kind or its file."""
+    document, metadata = node.document, metadata_of(node.document)
+    claims = ["claims"] if "claims" in (document.data or {}) else []
+    for path in (*((each,) for each in claims), *(("metadata", k) for k in _OF_ONE if k in metadata)):
+        message = f"a list has no {path[-1]!r}"
+        hint = "write it in a document of one of its items"
+        yield Problem("TRN101", message, document.place(path, key=True), hint, path)
+    path, name = ("metadata", "name"), metadata.get("name")
+    file = PurePath(document.file)
+    stem = file.name.removesuffix(file.suffix)
+    expected = f"{node.spec.server}-prices" if node.kind == "PriceList" else f"{node.spec.chip}-platforms"
+    if name is not None and name != expected:
+        yield Problem("TRN205", f"the name of this list is {name!r}", document.place(path), f"write {expected}", path)
+    elif name is not None and file.suffix in (".yaml", ".yml") and stem != name:
+        message = f"the list {name!r} is in the file {file.name}"
+        yield Problem("TRN205", message, document.place(path), f"rename the file to {name}{file.suffix}", path)
+
+
+_OF_ONE = ("aliases", "allow", "overrides")
