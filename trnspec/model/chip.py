@@ -177,6 +177,7 @@ class Chip(ShortRepr):
     """
 
     KIND: ClassVar[str] = "Chip"
+    FIRST: ClassVar[tuple[str, ...]] = ("status", "peak", "memory", "links")  # of a document, what most readers look for
     _UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)
 
     status: Literal["announced"] | None = None

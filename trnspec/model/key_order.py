@@ -44,7 +44,8 @@ def _order(spec: type | None, path: Path, keys: Sequence[str]) -> tuple[str, ...
         options = (o for o in shape.options if isinstance(o, ObjectShape) and o.fields.keys() >= set(keys))
         shape = next(options, shape)
     if isinstance(shape, ObjectShape):
-        return tuple(shape.fields) if getattr(shape.cls, "ORDERED", True) else ()
+        first = getattr(shape.cls, "FIRST", ())
+        return tuple(dict.fromkeys((*first, *shape.fields))) if getattr(shape.cls, "ORDERED", True) else ()
     if isinstance(shape, FigureShape):
         return tuple(ObjectShape(Figure).fields)
     if isinstance(shape, MapShape) or shape is None or "value" not in keys:
