@@ -49,7 +49,7 @@ def test_resolved_findings_equal_validate(texts, tmp_path) -> None:
     (tmp_path / "chips" / "trainium2.yaml").write_text(texts[CHIP], encoding="utf-8")
     expected = validate([str(tmp_path / "chips" / "trainium2.yaml")]).report.diagnostics
 
-    assert {("TRN402", 45), ("TRN606", 71)} == {(d.code, d.where.place.line) for d in found}
+    assert {("TRN402", 20), ("TRN606", 54)} == {(d.code, d.where.place.line) for d in found}
     assert {(d.code, d.where.place, d.message) for d in expected} == {(d.code, d.where.place, d.message) for d in found}
 
 
@@ -92,8 +92,8 @@ def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:
             if d.where.file == CHIP
         }
 
-    assert {("TRN402", 45)} == places(before)
-    assert {("TRN402", 47)} == places(moved)
+    assert {("TRN402", 20)} == places(before)
+    assert {("TRN402", 22)} == places(moved)
     assert set() == places(fixed)
 
 
