@@ -177,7 +177,8 @@ class Chip(ShortRepr):
     """
 
     KIND: ClassVar[str] = "Chip"
-    FIRST: ClassVar[tuple[str, ...]] = ("status", "peak", "memory", "links")  # of a document, what most readers look for
+    # The keys that are first in a document: what most readers look for.
+    FIRST: ClassVar[tuple[str, ...]] = ("status", "peak", "memory", "links")
     _UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)
 
     status: Literal["announced"] | None = None
