@@ -8,15 +8,26 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from tests.support.engine import GPT_3, LLAMA_3_8B, MIXTRAL, MODELS, SYSTEMS, forward_flops, parameters, shipped
+from tests.support.engine import (
+    GPT_3,
+    LLAMA_3_8B,
+    MIXTRAL,
+    MODELS,
+    SYSTEMS,
+    forward_flops,
+    layer_flops,
+    parameters,
+    shipped,
+)
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
 from trnspec.perf.calibration.fits.search import stacked as stack
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.roofline import pieces
 from trnspec.perf.training.parts import attention_scores, layer_seconds_per_token
-from trnspec.perf.work.flops import layer_flops, layer_traffic, span
+from trnspec.perf.work.flops import span
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import attended_keys, transformer
 
@@ -78,8 +89,12 @@ def test_bytes_of_the_residual_stream(name):
     """Operands and results of a layer's matrices, each once; scores are apart."""
     d = ALL[name]
     model = transformer(d)
-    moved = layer_traffic(d, 1.0, 0.0, weight_bytes=0.0, activation_bytes=1.0, kv_bytes=1.0)
-    close(moved.projections + moved.mlp, 2.0 * d.hidden * (model.results + model.shared) + model.split)
+    sizes = {"sequences": 1.0, "seq": 1.0, "convention": "full", "element_bytes": 1.0, "kv_bytes": 1.0, "logits": 0.0}
+    one, two = (
+        sum(p.count * p.traffic for p in pieces(d, tokens=tokens, **sizes) if p.name in ("projections", "mlp"))
+        for tokens in (1.0, 2.0)
+    )
+    close(two - one, d.layers * (2.0 * d.hidden * (model.results + model.shared) + model.split))
 
 
 @pytest.mark.parametrize("convention", ["full", "causal"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.perf.oracles import engine as reference_engine
 from tests.perf.oracles.shipped_samples import drawn
 from tests.perf.oracles.shipped_samples import estimators as shipped
-from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, parameters, possible, sample
+from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, layer_flops, parameters, possible, sample
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import group
@@ -27,7 +27,7 @@ from trnspec.perf.lowering.machine import group as ranks_of
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, sweep
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import all_scores, layer_flops
+from trnspec.perf.work.flops import all_scores
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 from trnspec.perf.work.transformer import transformer
 

@@ -193,6 +193,25 @@ def test_the_parts_are_the_whole_work(d):
     assert math.isclose(whole, sum(p.count * p.flops for p in each), rel_tol=1e-12)
 
 
+def test_traffic_of_decoded_tokens():
+    """Weights of the experts that tokens are sent to, inputs and results of each matrix, keys and values, logits of 4 bytes."""
+    d, h = MIXTRAL, 4096
+    for tokens in (1.0, 64.0):
+        found = {
+            p.name: p.traffic
+            for p in pieces(
+                d, tokens=tokens, sequences=tokens, seq=4096.0, convention="full", element_bytes=2.0, kv_bytes=1.0, logits=tokens
+            )
+        }  # fmt: skip
+        assert found == {
+            "projections": 2 * d.attention_weights + tokens * (2 * (2 * h + 2 * h) + 2 * 1024),
+            "scores": tokens * (2 * 2 * h + 4096 * 2 * 1024),
+            "router": 2 * d.router_weights + tokens * 2 * (h + 8),
+            "experts": 2 * min(8, 2 * tokens) * d.expert_weights + tokens * 2 * 2 * (2 * h + 3 * 14336),
+            "head": 2 * d.head + tokens * (2 * h + 4 * 32000),
+        }
+
+
 @pytest.mark.parametrize(
     ("question", "error", "message"),
     [

@@ -22,7 +22,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, System
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.flops import Parts, all_scores, head_flops
+from trnspec.perf.work.flops import all_scores, head_flops
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 from trnspec.perf.work.validity import check
@@ -135,6 +135,59 @@ LATENT = Dimensions(
 
 
 # FLOP of a forward pass in one sum, the oracle for the sum over operations.
+
+
+@frozen(kw_only=True)
+class Parts:
+    """FLOP by operation of a transformer, of one layer or of all.
+
+    Attributes:
+        projections: Attention projections.
+        scores: Queries times keys, and attention weights times values.
+        mlp: Dense feed-forward network.
+        experts: Routed experts that tokens are sent to.
+        shared: Shared experts.
+        router: Router.
+        head: Output matrix and other matrices outside the layers.
+    """
+
+    projections: Number = 0.0
+    scores: Number = 0.0
+    mlp: Number = 0.0
+    experts: Number = 0.0
+    shared: Number = 0.0
+    router: Number = 0.0
+    head: Number = 0.0
+
+    @property
+    def matrices(self) -> Number:
+        """All but scores and head: the layer's weight matrices."""
+        return self.projections + self.mlp + self.experts + self.shared + self.router
+
+    @property
+    def total(self) -> Number:
+        """The sum of all operations."""
+        return self.matrices + self.scores + self.head
+
+
+def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
+    """FLOP of the operations of one layer, forward.
+
+    Args:
+        d: The transformer.
+        tokens: Tokens computed.
+        context: Keys that a token attends to on average, when decoding, tokens in the KV cache.
+        expert: 1.0 for an MoE layer, 0.0 for a dense one.
+    """
+    dense = 1.0 - expert
+    return Parts(
+        projections=2.0 * tokens * d.attention_weights,
+        scores=tokens * 2.0 * d.heads * (d.qk_size + d.v_size) * context,
+        mlp=2.0 * tokens * d.mlp_weights * dense,
+        experts=2.0 * tokens * d.active * d.expert_weights * expert,
+        shared=2.0 * tokens * d.shared_weights * expert,
+        router=2.0 * tokens * d.router_weights * expert,
+    )
 
 
 def forward_flops(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, larger, smaller
-from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
-from trnspec.perf.work.transformer import STATE_BYTES, reaches
+from trnspec.perf.work.flops import head_flops, span
+from trnspec.perf.work.transformer import STATE_BYTES, mean, reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,9 @@ def pieces(  # each is an input of the evaluator
     kv_bytes: Number,
     logits: Number,
 ) -> Iterator[Piece]:
-    """The operations of a forward pass that the model has.
+    """The operations of a forward pass that the model has, and the least traffic of each.
+
+    Scores stay on chip (FlashAttention, Dao et al. 2022); re-reads due to limited on-chip memory are not counted.
 
     Args:
         d: The transformer.
@@ -92,13 +94,18 @@ def pieces(  # each is an input of the evaluator
         kv_bytes: Bytes of a KV-cache element.
         logits: Tokens for which logits are computed.
     """
-    dense = d.layers - d.expert_layers
-    sizes = {"weight_bytes": element_bytes, "activation_bytes": element_bytes, "kv_bytes": kv_bytes}
-    work, moved = {}, {}
-    for kind in (0.0, 1.0):
-        work[kind] = layer_flops(d, tokens, span(seq, 0.0, d.causal, convention), kind)
-        moved[kind] = layer_traffic(d, tokens, seq, kind, sequences=sequences, **sizes)
-    yield Piece("projections", "all", d.layers, work[0.0].projections, moved[0.0].projections)
+    # Every operand moves once: weights, inputs and outputs of each matrix, keys and values of every sequence.
+    moved = tokens * element_bytes
+
+    def matrices(name: str, layers: str, count: Number, weights: Number, streamed: Number) -> Piece:
+        """Matrices that are read once, tensors of a token that they read and write."""
+        return Piece(name, layers, count, 2.0 * tokens * weights, weights * element_bytes + moved * streamed)
+
+    # Inputs: h and the heads' output; outputs: queries, keys and values, h; in a recurrence its inputs and its output.
+    mixed = 2.0 * d.hidden * (1.0 - d.absent_results / d.layers) + mean(d, lambda own: own.width)
+    projections = matrices("projections", "all", d.layers, d.attention_weights, mixed + d.recurrent_width / d.layers)
+    written = tokens * mean(d, lambda own: own.projected) * kv_bytes
+    yield projections._replace(traffic=projections.traffic + written)
     for one in reaches(d):
         if one.layers > 0.0:
             flops = tokens * 2.0 * one.heads.width * span(seq, one.limit, d.causal, convention) / one.stride
@@ -115,22 +122,23 @@ def pieces(  # each is an input of the evaluator
         # Tensors of every token once, and the state of every sequence read and written.
         traffic = element_bytes * tokens * d.recurrent_width + 2.0 * STATE_BYTES * sequences * d.state
         yield Piece("recurrence", "", 1.0, 2.0 * tokens * d.recurrence, traffic)
-    for name, kind, count in (
-        ("mlp", 0.0, dense),
-        ("router", 1.0, d.expert_layers),
-        ("experts", 1.0, d.expert_layers),
-        ("shared", 1.0, d.expert_layers),
-    ):
-        flops, traffic = getattr(work[kind], name), getattr(moved[kind], name)
-        if count > 0.0 and traffic > 0.0:
-            yield Piece(name, "dense" if kind == 0.0 else "experts", count, flops, traffic)
-    yield Piece(
-        "head",
-        "",
-        1.0,
-        head_flops(d, logits),
-        head_traffic(d, logits, weight_bytes=element_bytes, activation_bytes=element_bytes),
-    )
+    if d.layers > d.expert_layers and d.mlp_weights:
+        streamed = 2.0 * d.hidden + d.matrices * d.width
+        yield matrices("mlp", "dense", d.layers - d.expert_layers, d.mlp_weights, streamed)
+    if d.expert_layers:
+        if d.router_weights:
+            yield matrices("router", "experts", d.expert_layers, d.router_weights, d.hidden + d.experts)
+        # Of the routed experts at most as many are read as tokens are sent to.
+        read = smaller(d.experts, tokens * d.active) * d.expert_weights * element_bytes
+        streamed = d.active * (2.0 * (d.expert_hidden or d.hidden) + d.matrices * d.expert_width)
+        flops = 2.0 * tokens * d.active * d.expert_weights
+        yield Piece("experts", "experts", d.expert_layers, flops, read + moved * streamed)
+        if d.shared_weights:
+            streamed = 2.0 * d.hidden + d.matrices * d.shared_width
+            yield matrices("shared", "experts", d.expert_layers, d.shared_weights, streamed)
+    # Logits have 4 bytes.
+    traffic = (d.head + d.outer_weights) * element_bytes + logits * (element_bytes * d.hidden + 4.0 * d.vocabulary)
+    yield Piece("head", "", 1.0, head_flops(d, logits), traffic)
 
 
 def element_bytes(dtype: str, place: str) -> float:

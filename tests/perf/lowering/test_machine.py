@@ -186,29 +186,6 @@ def test_without_a_rate_for_a_type_nothing_is_said():
         machine(evolve(NESTED, rates={"fp8": 1e14}), IDEAL, "fp8")
 
 
-FACTORS = st.tuples(*[st.sampled_from([1.0, 1.5, 2.0, 16.0])] * 4)
-
-
-@given(st.integers(1, 600), st.integers(1, 64), FACTORS, FACTORS, st.sampled_from([IDEAL, FITTED]))
-def test_faster_links_and_shorter_latencies_are_never_slower(n, stride, rates, latencies, efficiency):
-    better = tuple(
-        evolve(level, rate=level.rate * r, latency=level.latency / a)
-        for level, r, a in zip(NESTED.levels, rates, latencies, strict=True)
-    )
-    slow, fast = (machine(s, efficiency, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
-    for size, passes in ((0.0, 1.0), (1e3, 2.0), (1e9, 1.0)):
-        before, after = (collective_time(m, group(m, float(n), float(stride)), size, passes) for m in (slow, fast))
-        assert after <= before
-
-
-@given(st.integers(1, 600), st.integers(1, 64))
-def test_twice_the_rates_and_half_the_latencies_take_exactly_half(n, stride):
-    better = tuple(evolve(level, rate=level.rate * 2, latency=level.latency / 2) for level in NESTED.levels)
-    slow, fast = (machine(s, IDEAL, "bf16") for s in (NESTED, evolve(NESTED, levels=better)))
-    before, after = (collective_time(m, group(m, float(n), float(stride)), 1e6, 2.0) for m in (slow, fast))
-    assert before / 2.0 == after
-
-
 def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
     on = machine(NESTED, Efficiency(call=4e-5), "bf16")
     cost = group(on, 16.0, 1.0)
@@ -238,21 +215,6 @@ def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
         == after.allreduce_s_per_byte
         == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
     )
-
-
-@given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20))
-@settings(deadline=None)
-def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
-    levels = tuple(evolve(level, reduces=level.name != "chip") for level in NESTED.levels)
-    on = machine(evolve(NESTED, levels=levels), FITTED, "bf16")
-    bare = machine(NESTED, FITTED, "bf16")
-    n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
-    # A batch has systems with and without such switches.
-    for numbers in (on, bare):
-        levels = tuple(evolve(level, reduces=np.full(len(pairs), level.reduces)) for level in numbers.levels)
-        many = group(evolve(numbers, levels=levels), n, stride)
-        for i, (x, y) in enumerate(pairs):
-            assert group(numbers, float(x), float(y)).allreduce_s_per_byte == many.allreduce_s_per_byte[i]
 
 
 @pytest.mark.parametrize(

@@ -169,22 +169,6 @@ def test_deepseek_on_256_b200() -> None:
     assert on.step(layout).total < 19.7
 
 
-@pytest.mark.parametrize("loads", [[1.0, 1.1, 1.5], [1.0 + i / 977 for i in range(977)]], ids=len)
-def test_columns_of_few_and_of_many_loads(loads) -> None:
-    on, size = estimator("mixtral", SYSTEMS[0], FITTED), 3000
-    column = np.random.default_rng(2).choice(loads, size)
-    # Some occur late.
-    column[:1000] = 1.0
-    found = rows(
-        [on], 0, tp=8, dp=32, ep=8, zero=1, seq=2048, global_batch=256, imbalance=column, memory=True, block=256
-    )
-    for i in range(0, size, 50):
-        layout = Layout(tp=8, dp=32, ep=8, zero=1, seq=2048, global_batch=256, imbalance=float(column[i]))
-        assert found.memory[i] == on.memory(layout).total
-        assert found.time[i] == (on.step(layout).total if found.code[i] == 0 else 0.0)
-    assert (found.code == 0).any()
-
-
 @pytest.mark.parametrize(
     "given", [{"imbalance": 0.5}, {"imbalance": [1.0, np.nan]}, {"capacity_factor": [1.0, np.inf]}]
 )

@@ -7,7 +7,7 @@ import math
 import pytest
 from attrs import evolve
 
-from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, zero_bubble
 from tests.support.engine import SYSTEMS, estimator
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.bubble import equal_bubble
@@ -71,17 +71,6 @@ def test_one_microbatch_passes_all_stages(schedule, p, times):
     for m in range(p if schedule == "interleaved" else 1, 4 * p, p if schedule == "interleaved" else 1):
         taken = closed_form(schedule, p, m, times, 2 if schedule == "interleaved" else 1)
         assert taken >= max(least, m * sum(times)) * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("p", STAGES)
-@pytest.mark.parametrize("schedule", V_SHAPED)
-def test_v_shaped(schedule, p, times):
-    """As executed in the published order, with any number of microbatches."""
-    half = dict(zip("FBW", (t / 2 for t in times), strict=True))
-    for m in (*range(1, 2 * p + 2), 4 * p + 1):
-        executed = span(v_shaped(p, m, schedule), half, is_v_shaped=True)
-        assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12), m
 
 
 def test_v_shaped_as_published():

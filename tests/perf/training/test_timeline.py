@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.perf.oracles.pipelines import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
-from tests.support.engine import FITTED, SYSTEMS, layout, shipped
+from tests.support.engine import FITTED, SYSTEMS, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
 from trnspec.perf.training.bubble import v_shaped_bubble
@@ -31,7 +31,6 @@ from trnspec.perf.training.timeline import (
     timeline,
 )
 from trnspec.perf.work.layout import V_SHAPED, Layout
-from trnspec.perf.work.stages import in_flight
 
 TIMES = st.floats(0.01, 10.0)
 
@@ -100,14 +99,6 @@ def test_fused_schedules_take_their_closed_form(p, rounds, v, f, b, head, end) -
     assert not [e for e in drawn.events if e.name == SLACK]
 
 
-@given(p=st.integers(2, 6), m=st.integers(1, 20), f=TIMES, b=TIMES)
-@settings(max_examples=40)
-def test_1f1b_with_any_number_of_microbatches(p, m, f, b) -> None:
-    total = (m + p - 1) * (f + b)
-
-    check(timeline(passes("1f1b", p, m, f=f, b=b), total), total)
-
-
 @given(p=st.integers(2, 6), m=st.integers(1, 12), f=TIMES, b=TIMES, head=TIMES)
 @settings(max_examples=20)
 def test_gpipe_takes_its_closed_form_and_stores_all_microbatches(p, m, f, b, head) -> None:
@@ -116,17 +107,6 @@ def test_gpipe_takes_its_closed_form_and_stores_all_microbatches(p, m, f, b, hea
 
     check(drawn, total)
     assert [m] * p == [max(held for _, held in drawn.in_flight(stage)) for stage in range(p)]
-
-
-@given(p=st.integers(2, 6), m=st.integers(1, 20), w=st.floats(0.1, 1.0), f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0))
-@settings(max_examples=40)
-def test_zb1p_takes_its_closed_form(p, m, w, f, b) -> None:
-    """``(p - 1) (F + B) - min(m - 1, p - 1) W`` beside the passes (Qi et al. 2023), for F, B >= W."""
-    total = m * (f + b + w) + (p - 1) * (f + b) - min(m - 1, p - 1) * w
-    drawn = timeline(passes("zb1p", p, m, f=f, b=b, w=w), total)
-
-    check(drawn, total)
-    assert not [e for e in drawn.events if e.name == SLACK]
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (4, 16), (6, 12)])
@@ -160,24 +140,6 @@ def test_a_schedule_without_an_order_is_refused() -> None:
         timeline(passes("dualpipe", 4, 8), 100.0)
 
     assert "no-event-schedule" == caught.value.reason
-
-
-@given(
-    schedule=st.sampled_from(V_SHAPED), p=st.integers(2, 5), m=st.integers(1, 14), w=st.floats(0.1, 1.0),
-    f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), end=TIMES,
-)  # fmt: skip
-@settings(max_examples=40)
-def test_v_shaped_schedules_take_their_closed_form(schedule, p, m, w, f, b, end) -> None:
-    """Both chunks of a stage have half of each pass."""
-    total = (
-        m * (f + b + w) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), f / 2, b / 2, w / 2) + end
-    )
-    drawn = timeline(passes(schedule, p, m, 2, f=f, b=b, w=w, end=end), total)
-
-    check(drawn, total)
-    assert not [e for e in drawn.events if e.name == SLACK]
-    flight = in_flight(layout(pp=p, schedule=schedule, microbatches=m))
-    assert 2 * flight == max(count for stage in range(p) for _, count in drawn.in_flight(stage))
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)

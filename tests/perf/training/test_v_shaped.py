@@ -43,19 +43,6 @@ def taken(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)
-def test_any_times(schedule):
-    """Also where gradients of weights take longer than other passes."""
-    draw = np.random.default_rng(3)
-    for p in (3, 5, 6):
-        for m in (p - 1, p + 1, 5 * p):
-            for least in (0.1, 1.0):
-                f, b = least + draw.exponential(1.0, 2)
-                times = {"F": float(f), "B": float(b), "W": 1.0}
-                found, expected = (of(schedule, p, m, times, (0.0, 0.0)) for of in (taken, executed))
-                assert found == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("schedule", V_SHAPED)
 def test_the_output_is_on_the_longest_path_as_often_as_that_passes_it(schedule):
     """Any output between nothing and several chunks, with a collective or without, few microbatches and many."""
     draw = np.random.default_rng(9)

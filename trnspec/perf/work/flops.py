@@ -1,4 +1,4 @@
-"""FLOP and memory traffic of a transformer's operations, and published conventions for model FLOP.
+"""FLOP of a transformer's operations, and published conventions for model FLOP.
 
 A matrix of ``e`` elements costs ``2 e`` FLOP per token forward and ``4 e`` backward.  For attention scores and values
 there are two published conventions; every function that counts them takes the convention as an argument:
@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from attrs import frozen
-
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import parameters as all_parameters
 from trnspec.perf.ops import Number, larger, smaller, where
-from trnspec.perf.work.transformer import mean, reaches
+from trnspec.perf.work.transformer import reaches
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -33,39 +31,6 @@ CONVENTIONS: tuple[str, ...] = (
     "sc21", "korthikanti", "korthikanti-hardware", "palm", "llm-foundry", "megatron", "nemo", "matmul-full",
 )  # fmt: skip
 """The conventions of :func:`model_flops_per_token`."""
-
-
-@frozen(kw_only=True)
-class Parts:
-    """One number per operation of a transformer: FLOP or bytes, of one layer or of all.
-
-    Attributes:
-        projections: Attention projections.
-        scores: Queries times keys, and attention weights times values.
-        mlp: Dense feed-forward network.
-        experts: Routed experts that tokens are sent to.
-        shared: Shared experts.
-        router: Router.
-        head: Output matrix and other matrices outside the layers.
-    """
-
-    projections: Number = 0.0
-    scores: Number = 0.0
-    mlp: Number = 0.0
-    experts: Number = 0.0
-    shared: Number = 0.0
-    router: Number = 0.0
-    head: Number = 0.0
-
-    @property
-    def matrices(self) -> Number:
-        """All but scores and head: the layer's weight matrices."""
-        return self.projections + self.mlp + self.experts + self.shared + self.router
-
-    @property
-    def total(self) -> Number:
-        """The sum of all operations."""
-        return self.matrices + self.scores + self.head
 
 
 def span(seq: Number, window: Number, causal: Number, convention: AttentionConvention) -> Number:
@@ -112,100 +77,9 @@ def all_scores(d: Dimensions, seq: Number, convention: AttentionConvention) -> N
     return total + index + 2.0 * d.recurrence
 
 
-def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
-    """FLOP of the operations of one layer, forward.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed.
-        context: Keys that a token attends to on average, see :func:`span`; when decoding, tokens in the KV cache.
-        expert: 1.0 for an MoE layer, 0.0 for a dense one.
-    """
-    dense = 1.0 - expert
-    return Parts(
-        projections=2.0 * tokens * d.attention_weights,
-        scores=tokens * scores_flops(d, context),
-        mlp=2.0 * tokens * d.mlp_weights * dense,
-        experts=2.0 * tokens * d.active * d.expert_weights * expert,
-        shared=2.0 * tokens * d.shared_weights * expert,
-        router=2.0 * tokens * d.router_weights * expert,
-    )
-
-
 def head_flops(d: Dimensions, tokens: Number) -> Number:
     """FLOP of the output matrix forward for the tokens that get logits: ``2 V h`` per token."""
     return 2.0 * tokens * (d.head + d.outer_weights)
-
-
-def visited(d: Dimensions, tokens: Number) -> Number:
-    """The most routed experts of a layer that ``tokens`` can be sent to: ``min(E, T k)``."""
-    return smaller(d.experts, tokens * d.active)
-
-
-def layer_traffic(
-    d: Dimensions,
-    tokens: Number,
-    context: Number,
-    expert: Number = 0.0,
-    *,
-    sequences: Number = 1.0,
-    weight_bytes: Number = 2.0,
-    activation_bytes: Number = 2.0,
-    kv_bytes: Number = 2.0,
-) -> Parts:
-    """Device-memory traffic [B] of the operations of one layer, forward: a lower bound.
-
-    Every operand moves once: weights, inputs and outputs of each matrix, keys and values of every sequence.  Scores stay
-    on chip (FlashAttention, Dao et al. 2022); re-reads due to limited on-chip memory are not counted.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed, over all sequences.
-        context: Tokens of a sequence whose keys and values are read.
-        expert: 1.0 for an MoE layer, 0.0 for a dense one.
-        sequences: Sequences, each with its own KV cache.
-        weight_bytes: Bytes of a weight.
-        activation_bytes: Bytes of an activation.
-        kv_bytes: Bytes of a KV-cache element.
-    """
-    dense = 1.0 - expert
-    width = d.heads * (d.qk_size + d.v_size)
-    mixed = 2.0 * d.hidden * (1.0 - d.absent_results / d.layers) + mean(d, lambda own: own.width)
-    slots = tokens * d.active
-    inner = where(d.expert_hidden > 0.0, d.expert_hidden, d.hidden)
-    moved = tokens * activation_bytes
-    return Parts(
-        # Inputs: h and the heads' output; outputs: queries, keys and values, h; in a recurrence its inputs and its output.
-        projections=d.attention_weights * weight_bytes
-        + moved * (mixed + d.recurrent_width / d.layers)
-        + tokens * mean(d, lambda own: own.projected) * kv_bytes,
-        scores=moved * width + sequences * context * d.kv_elements * kv_bytes,
-        mlp=dense
-        * where(
-            d.mlp_weights > 0.0,
-            d.mlp_weights * weight_bytes + moved * (2.0 * d.hidden + d.matrices * d.width),
-            0.0,
-        ),
-        experts=expert
-        * (
-            visited(d, tokens) * d.expert_weights * weight_bytes
-            + slots * activation_bytes * (2.0 * inner + d.matrices * d.expert_width)
-        ),
-        shared=expert
-        * where(
-            d.shared_weights > 0.0,
-            d.shared_weights * weight_bytes + moved * (2.0 * d.hidden + d.matrices * d.shared_width),
-            0.0,
-        ),
-        router=expert * where(d.router_weights > 0.0, d.router_weights * weight_bytes + moved * (d.hidden + d.experts), 0.0),
-    )  # fmt: skip
-
-
-def head_traffic(
-    d: Dimensions, tokens: Number, *, weight_bytes: Number = 2.0, activation_bytes: Number = 2.0
-) -> Number:
-    """Memory traffic [B] of the output matrix forward: weights, inputs, and logits of 4 bytes."""
-    return (d.head + d.outer_weights) * weight_bytes + tokens * (activation_bytes * d.hidden + 4.0 * d.vocabulary)
 
 
 def matmul_flops(m: Number, k: Number, n: Number) -> Number:
