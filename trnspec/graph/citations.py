@@ -28,6 +28,7 @@ class Citation:
         verdict: ``adopted``, or the verdict on the claim.
         where: The place in the source.
         reason: Why the verdict was given.
+        note: A remark for readers.
     """
 
     source: str
@@ -38,6 +39,7 @@ class Citation:
     verdict: str
     where: str = ""
     reason: str = ""
+    note: str = ""
 
 
 def citations(graph: Graph, sources: set[str]) -> list[Citation]:
@@ -52,7 +54,7 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
             place = (node.name, node.kind, fact.at)
             if fact.text is not None and _own(graph, fact.source) in sources:
                 source = _own(graph, fact.source)
-                cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
+                cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason, fact.note))
             cited += [
                 Citation(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
                 for r in fact.conflicting

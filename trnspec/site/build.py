@@ -14,6 +14,7 @@ from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import measure
+from trnspec.graph.citations import Citation, citations
 from trnspec.graph.fabrics import fabric
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -193,18 +194,10 @@ def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     return kinds
 
 
-def _cited(graph: Graph, entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
+def _cited(graph: Graph, entries: Sequence[Entry]) -> dict[str, list[Citation]]:
     """The values that come from each source, in the order of the documents."""
-    cited: dict[str, list[dict[str, Any]]] = {}
-    for each in entries:
-        if each.node.kind in ("Measurements", "Calibration"):
-            continue  # these are not stated by their source
-        for value in (*each.stated, *each.totals):
-            rows = [(value.source, value.text, value.verdict, value.where, value.reason or value.note)]
-            rows += [(o.source, o.says, o.verdict, o.where, o.reason) for o in value.others]
-            for source, says, verdict, where, reason in rows:
-                if source and says:
-                    own = graph.aliases.get(source, source)
-                    row = {"of": each.node.name, "at": value.at, "says": says, "verdict": verdict}
-                    cited.setdefault(own, []).append({**row, "where": where, "reason": reason})
+    order = {each.node.name: number for number, each in enumerate(entries)}
+    cited: dict[str, list[Citation]] = {}
+    for each in sorted(citations(graph, {n.name for n in graph.of(Source)}), key=lambda c: order[c.of]):
+        cited.setdefault(each.source, []).append(each)
     return cited
