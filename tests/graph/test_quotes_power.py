@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.quotes import POWER_TYPES, UPPER, draws, power_documents, upper_power
+from trnspec.graph.quotes import POWER_TYPES, UPPER, draws, power_documents, quoted_facts, upper_power
 
 PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]
 CHIP = document(
@@ -99,3 +99,23 @@ def test_upper_power(name, document_) -> None:
 def test_types() -> None:
     assert set(UPPER) < set(POWER_TYPES)
     assert ("tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate") == POWER_TYPES
+
+
+def test_powers_as_facts() -> None:
+    """With their load as the reason; a power that no source states has no value; claims that agree are left out."""
+    claims = "".join(
+        f"  - {{at: spec.power, says: {says}, source: new, verdict: {verdict}, reason: other}}\n"
+        for says, verdict in (("400 W", "agrees"), ("450 W", "superseded"))
+    )
+    loaded = power("one-typical", "one", "typical", "400 W", load="a benchmark")
+    known = graph(*PAGES, CHIP, BOX, f"{loaded}\nclaims:\n{claims}", power("box-tdp", "box", "tdp"))
+    (one,), (box,) = (quoted_facts(known, known.named(name)) for name in ("one", "box"))
+
+    assert (one.at, one.label, one.text, one.reason) == (
+        "power.typical",
+        "typical, a benchmark",
+        "400 W",
+        "a benchmark",
+    )
+    assert [(c.says, c.verdict) for c in one.conflicting] == [("450 W", "superseded")]
+    assert (box.at, box.value, box.verdict) == ("power.tdp", None, "-")

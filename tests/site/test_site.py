@@ -21,6 +21,7 @@ from trnspec.api import graph
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
 from trnspec.errors import UsageError
+from trnspec.graph.citations import citations
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums
@@ -161,6 +162,21 @@ def test_measures_of_a_topology(pages) -> None:
     assert (32, 2.048e12) == (cut.links, cut.rate)
     assert "Diameter: 6 links. Bisection: 32 links, 2.048 TB/s each way." in pages["document/trn2-ultraserver.html"]
     assert re.search(r"Bisection: \d+ links\.", pages["document/trn3-gen2-ultraserver.html"])
+
+
+def test_values_of_a_source(pages) -> None:
+    """Those that ``trnspec source`` prints, in the order of the table of documents."""
+    order = re.findall(r'href="document/([^"#]+)\.html"', pages["documents.html"])
+    rows = re.findall(
+        r'document/([^"#]+)\.html#[^>]*>[^<]*</a></th><td><code>(.*?)</code>',
+        pages["source/neuron-scheduler-2026-08.html"],
+    )
+    cited = [(c.of, c.at) for c in citations(GRAPH, {"neuron-scheduler-2026-08"})]
+
+    assert sorted(cited) == sorted((of, at.replace("<wbr>", "")) for of, at in rows)
+    places = [order.index(of) for of, _ in rows]
+    assert places == sorted(places)
+    assert places[0] < places[-1]
 
 
 def test_links_resolve(pages, parsed) -> None:
