@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 
 import pytest
 
@@ -21,13 +20,6 @@ def column(page, title: str) -> list[str]:
     return [t.strip() for t in page.locator(f"#table tbody tr > :nth-child({at})").all_inner_texts()]
 
 
-@contextmanager
-def downloaded(page, button: str):
-    with page.expect_download() as waiting:
-        page.click(button)
-    yield waiting.value
-
-
 NEWEST = ["trn3-gen2-ultraserver", "trn3-gen1-ultraserver", "trn2-ultraserver"]
 CHIPS = ["trainium3", "trainium2", "trainium1"]
 
@@ -37,12 +29,8 @@ def test_first_view(opened) -> None:
 
     assert names(page)[:3] == CHIPS
     assert column(page, "memory.capacity")[:3] == ["144 GiB", "96 GiB", "32 GiB"]
-
-
-def test_one_unit_a_column(opened) -> None:
-    """By default; published units remain on the pages of documents."""
-    page = opened("index.html#kind=systems")
-
+    page.select_option("#kind", "systems")
+    # By default; published units remain on the pages of documents.
     assert len({text.split()[-1] for text in column(page, "peak.dense.bf16") if text[0].isdigit()}) == 1
 
 
@@ -183,14 +171,6 @@ def test_chart_of_a_formula(opened) -> None:
     assert column(page, formula)[:3] == page.locator("#figure .num").all_inner_texts()
 
 
-def test_removing_a_column(opened) -> None:
-    page = opened()
-    page.click("[aria-label='Remove column chips']")
-
-    assert "chips" not in page.inner_text("#table thead")
-    assert "cols=" in page.url
-
-
 @pytest.mark.parametrize(
     ("units", "expected"),
     [
@@ -210,6 +190,7 @@ def test_units(opened, units, expected) -> None:
 def test_comparison(opened) -> None:
     page = opened()
     for name in ("trn1.32xlarge", "trn2.48xlarge"):
+        assert page.is_disabled("#compare")  # it needs two
         page.check(f"[aria-label='Compare {name}']")
     page.click("#compare")
     every = page.locator("#table tbody tr").count()
@@ -234,13 +215,6 @@ def test_at_most_six_are_compared(opened) -> None:
     assert "at most 6" in page.inner_text("#status")
 
 
-def test_comparison_needs_two(opened) -> None:
-    page = opened()
-    assert page.is_disabled("#compare")
-    page.check("[aria-label='Compare trainium2']")
-    assert page.is_disabled("#compare")
-
-
 @pytest.mark.parametrize(
     "hash_",
     [
@@ -257,40 +231,33 @@ def test_state_in_the_address(opened, hash_) -> None:
     assert page.inner_text("#table") == opened(page.url.rpartition("/")[2]).inner_text("#table")
 
 
-def test_hostile_address(opened) -> None:
+def test_hostile_address_and_reset(opened) -> None:
     page = opened("index.html#kind=__proto__&cols=constructor;%3Cimg%20src%3Dx%3E&sort=toString&pick=x,y&compare=1")
 
     assert "no document has" in page.inner_text("#status")
     assert 0 == page.locator("#table img").count()
-
-
-def test_reset(opened) -> None:
-    page = opened("index.html#kind=Model&q=llama&units=decimal")
     page.click("#reset")
-
     assert "#" not in page.url
     assert names(page)[:3] == CHIPS
+    page.click("[aria-label='Remove column chips']")
+    assert "chips" not in page.inner_text("#table thead")
+    assert "cols=" in page.url
 
 
-def test_csv_of_the_view(opened, tmp_path) -> None:
+def test_files_of_the_view(opened, tmp_path) -> None:
     page = opened("index.html#kind=Chip&q=trainium2&cols=memory.capacity;peak.dense.fp8")
-    with downloaded(page, "#csv") as file:
-        file.save_as(tmp_path / "view.csv")
+    for button in ("#csv", "#json"):
+        with page.expect_download() as waiting:
+            page.click(button)
+        waiting.value.save_as(tmp_path / button)
+    (row,) = json.loads((tmp_path / "#json").read_text())["rows"]
 
     assert (
         b'name,kind,memory.capacity,peak.dense.fp8\r\ntrainium2,Chip,96 GiB,"1,299 TFLOPS"\r\n'
-        == (tmp_path / "view.csv").read_bytes()
+        == (tmp_path / "#csv").read_bytes()
     )
-
-
-def test_json_of_the_view(opened, tmp_path) -> None:
-    page = opened("index.html#kind=Chip&q=trainium2&cols=memory.capacity")
-    with downloaded(page, "#json") as file:
-        file.save_as(tmp_path / "view.json")
-    (row,) = json.loads((tmp_path / "view.json").read_text())["rows"]
-
     capacity = {"text": "96 GiB", "value": 96 * 2**30, "low": 95.5 * 2**30, "high": 96.5 * 2**30, "unit": "B"}
-    assert {"name": "trainium2", "kind": "Chip", "memory.capacity": capacity} == row
+    assert {"name": "trainium2", "kind": "Chip", "memory.capacity": capacity}.items() <= row.items()
 
 
 CARD = "details.val[open] .pop"
@@ -354,13 +321,8 @@ def test_keyboard_reaches_every_control(opened) -> None:
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.dataset.key || ''"))
 
     assert {"q", "kind", "units", "add", "addcolumn", "csv", "json", "reset", "sort:name"} <= set(reached)
-
-
-def test_sort_keeps_the_focus(opened) -> None:
-    page = opened()
     page.focus("[data-key='sort:memory.capacity']")
     page.keyboard.press("Enter")
-
     assert "sort:memory.capacity" == page.evaluate("document.activeElement.dataset.key")
 
 
@@ -383,47 +345,6 @@ def test_topology_by_keyboard(opened, keys, chip) -> None:
     assert chip == page.evaluate("document.activeElement.getAttribute('aria-label')")
 
 
-PAGES = [
-    "index.html", "documents.html", "sources.html", "audit.html", "accuracy.html", "topology.html",
-    "document/trn2-ultraserver.html", "document/llama-3.1-70b.html", "source/neuron-trainium2-2026-08.html",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_narrow_screen(opened, path) -> None:
-    """Nothing but tables is wider than the window."""
-    page = opened(path, viewport={"width": 360, "height": 700})
-
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-_CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const back = (node) => { for (; node; node = node.parentElement) { const c = rgb(getComputedStyle(node).backgroundColor); if (c[3] !== 0) return c; } return [255, 255, 255]; };
-  const low = [];
-  for (const node of document.querySelectorAll("main *, header *, footer")) {
-    if (node.closest("svg, button:disabled") || ![...node.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !node.checkVisibility()) continue;
-    const a = light(rgb(getComputedStyle(node).color)), b = light(back(node));
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) low.push([node.tagName, node.className, ratio]);
-  }
-  return low;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", PAGES)
-def test_contrast(opened, path, scheme) -> None:
-    """4.5 to 1, as WCAG AA wants of text; and the background follows the scheme."""
-    page = opened(path, color_scheme=scheme)
-
-    assert [] == page.evaluate(_CONTRAST)
-    red = int(page.evaluate("getComputedStyle(document.body).backgroundColor").removeprefix("rgb(").split(",")[0])
-    assert (red > 128) == (scheme == "light")
-
-
 @pytest.mark.parametrize("path", ["index.html", "document/trainium2.html"])
 def test_print(opened, path) -> None:
     """Without controls, and black on white, also in dark mode."""
@@ -435,21 +356,6 @@ def test_print(opened, path) -> None:
         "all => all.filter((n) => n.checkVisibility()).map((n) => n.className)"
     )
     assert page.is_visible("table")
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_names_for_screen_readers(opened, path) -> None:
-    """Controls, links and regions have names; headings and landmarks are there once."""
-    page = opened(path)
-    unnamed = page.evaluate(
-        """() => [...document.querySelectorAll('button, input, select, a[href], [role=region], figure img, summary')]
-        .filter((n) => !(n.textContent.trim() || n.getAttribute('aria-label') || n.alt || (n.labels && n.labels.length)))
-        .map((n) => n.outerHTML.slice(0, 120))"""
-    )
-
-    assert [] == unnamed
-    assert [1, 1, 1] == [page.locator(tag).count() for tag in ("h1", "main", "nav")]
-    assert page.get_attribute("html", "lang") == "en"
 
 
 def test_without_scripts(opened) -> None:
