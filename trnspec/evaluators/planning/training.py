@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -25,7 +24,7 @@ from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, Plan
-from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent
+from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
@@ -160,12 +159,13 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
 def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     """Plan a training run: systems, counts and layouts, with time, cost and energy.
 
-    Every system is evaluated with its fastest layout, of degrees that were measured with models like this one, at several counts: powers of two while they pay, and three quarters of
-    those that meet the deadline; for the fewest chips, all counts up to 16 and steps of 1/8 of a power of two around the
-    fewest that meet it. Without a deadline a run takes up to a year. A step takes the production factor of published runs
-    longer than that of a benchmark. Time includes checkpoints at the optimal interval, failures and restarts. Plans that
-    meet the goals are first; then plans are ranked by the expected value of the objective, whatever their kind of evidence,
-    and bounds are last.
+    Every system is evaluated with its fastest layout, of degrees that were measured with models like this one, at several
+    counts: powers of two while they pay, and three quarters of those that meet the deadline; for the fewest chips, all
+    counts up to 16 and steps of 1/8 of a power of two around the fewest that meet it. Without a deadline a run takes up to a
+    year. A step takes the production factor of published runs longer than that of a benchmark. Time includes checkpoints at
+    the optimal interval, failures and restarts. Plans that meet the goals are first; then plans are ranked by the expected
+    value of the objective, whatever their kind of evidence, and bounds are last. An interval of the time wider than a factor
+    of 8 is answered with the bound.
 
     Args:
         catalog: The catalog.
@@ -253,21 +253,21 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
         RefusalError: No count has a feasible layout.
     """
     name, _, fixed = on.partition("*")
-    if fixed or q.count:
-        counts = [int(fixed)] if fixed.isdigit() else list(q.count or ())
-        if fixed and not fixed.isdigit():
-            raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
-        refusal: RefusalError | None = None
-        found: list[Plan] = []
-        for count in counts:
-            try:
-                found.append(_plan(catalog, q, f"{name}*{count}", goals))
-            except RefusalError as error:
-                refusal = error
-        if refusal is not None and not found:
-            raise refusal
-        return found
-    return _counted(catalog, q, name, goals)
+    if fixed and not fixed.isdigit():
+        raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
+    counts = [int(fixed)] if fixed else q.count
+    if not counts:
+        return _counted(catalog, q, name, goals)
+    found: list[Plan] = []
+    refused: list[RefusalError] = []
+    for count in counts:
+        try:
+            found.append(_plan(catalog, q, f"{name}*{count}", goals))
+        except RefusalError as error:
+            refused.append(error)
+    if not found:
+        raise refused[-1]
+    return found
 
 
 def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
@@ -301,7 +301,8 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
     for power in [n for n, plan in plans.items() if n >= _DIVISIBLE and goals.in_time(plan) and plan.time[0] <= limit]:
         evaluate(power // _DIVISIBLE * 3)
     if q.objective == "chips":
-        for count in _fewer(plans, goals):
+        high = min((count for count, plan in plans.items() if goals.in_time(plan)), default=1)
+        for count in considered(max((count for count in plans if count < high), default=0), high):
             plan = evaluate(count)
             if plan is not None and goals.in_time(plan):
                 break
@@ -309,20 +310,13 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
     return found if goals.deadline is not None else [one for one in found if one.time[0] <= limit] or found
 
 
-def _fewer(plans: dict[int, Plan], goals: Goals) -> list[int]:
-    """The counts to consider below the fewest that meet the deadline and above the next smaller one with a plan."""
-    high = min((count for count, plan in plans.items() if goals.in_time(plan)), default=1)
-    return considered(max((count for count in plans if count < high), default=0), high)
-
-
-def considered(low: int, high: int) -> list[int]:
+def considered(low: int, high: int) -> Iterator[int]:
     """The counts between two others, without both: all up to 16, then 18, 20, ... 32, 36, ... 64, 72, ..."""
-    return [*takewhile(lambda count: count < high, _after(low))]
-
-
-def _after(count: int) -> Iterator[int]:
+    count = low
     while True:
         count += max(1, (1 << (count.bit_length() - 1)) // _PER_OCTAVE) if count >= ALL_UP_TO else 1
+        if count >= high:
+            return
         yield count
 
 
@@ -453,18 +447,15 @@ def _layout(
         found = fastest(estimator, choices, seq=seq, global_batch=batch)
         if found.layout is not None:
             return found.layout
-    unfit = found.rejected["does-not-fit"]
-    raise RefusalError(
-        "no-layout",
-        f"none of {unfit:,} layouts of {estimator.name} fits in the memory of {estimator.system.name}"
-        if unfit
-        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}"
-        + (f"; {estimator.system.unknown_link()}" if found.rejected["unknown-figure"] else ""),
-        place="on",
-        hint="more chips; without a count the plan finds how many"
-        if unfit
-        else "another global_batch, or fewer fixed degrees",
-    )
+    name, system = estimator.name, estimator.system
+    if unfit := found.rejected["does-not-fit"]:
+        message = f"none of {unfit:,} layouts of {name} fits in the memory of {system.name}"
+        hint = "more chips; without a count the plan finds how many"
+    else:
+        link = f"; {system.unknown_link()}" if found.rejected["unknown-figure"] else ""
+        message = f"no layout of {name} on {system.name} is valid: {found.reasons()}{link}"
+        hint = "another global_batch, or fewer fixed degrees"
+    raise RefusalError("no-layout", message, place="on", hint=hint)
 
 
 def usual_batch(tokens: float, seq: int, ranks: int) -> int:
@@ -489,8 +480,6 @@ def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
 
 def _storage(catalog: Catalog, on: str) -> float | None:
     """The rate of the block storage of all servers of a system [B/s]; ``None`` if it is not published."""
-    from trnspec.evaluators.planning.system_cost import rented
-
     servers = rented(catalog, on)
     if servers is None:
         return None
