@@ -124,6 +124,16 @@ def test_formulas_are_complete_as_mathematics() -> None:
     assert [] == [page.name for page in PAGES[1:] if "```text" in page.read_text(encoding="utf-8")]
 
 
+def test_symbols_of_formulas_are_names_of_the_code() -> None:
+    """Symbols of several words are arguments, attributes or variables of the engine."""
+    formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
+    symbols = {name for one in formulas for name in re.findall(r"\\text\{([a-z]+(?:_[a-z0-9]+)+)\}", one)}
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "trnspec" / "perf").rglob("*.py"))
+
+    assert len(symbols) > 15
+    assert set() == symbols - set(re.findall(r"\w+", code))
+
+
 def test_formulas_name_their_functions() -> None:
     """A section with a formula names the functions that compute it, all of which exist."""
     sections = re.split(r"^#+ ", text(), flags=re.MULTILINE)
