@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.catalog.query.tree import (
     Comparison,
@@ -139,8 +139,9 @@ class Check:
         Raises:
             QueryError: The two sides cannot be compared, or not with this operator.
         """
+        comparison = self.with_text(comparison)
         left = self.column(comparison.left) if isinstance(comparison.left, (PathTerm, Quotient)) else None
-        right = self._right(comparison, left)
+        right = self.column(comparison.right) if isinstance(comparison.right, (PathTerm, Quotient)) else None
         if left is None and right is None:
             raise QueryError("a comparison needs a path on at least one side", self.text, comparison.span)
         if left is not None and right is not None:
@@ -158,15 +159,15 @@ class Check:
         mirrored = _MIRRORED.get(operator, operator)
         return lambda node: None if (b := read(node)) is None else compare(mirrored, b.value, value)
 
-    def _right(self, comparison: Comparison, left: QueryColumn | None) -> QueryColumn | None:
-        """The right side, if it is a term; if a text is expected, the likely mistake is a name without quotes."""
-        term = comparison.right
-        if not isinstance(term, (PathTerm, Quotient)):
-            return None
-        is_text = left is not None and left.holds in (Sort.WORD, Sort.WORDS, Sort.DATE) and isinstance(term, PathTerm)
-        if is_text and place(self.graph, self.spec, str(term)) is None:
-            raise self.refuse(f"{self.spec.__name__} has no {term}", term, f'write a text in quotes: "{term}"')
-        return self.column(term)
+    def with_text(self, comparison: Comparison) -> Comparison:
+        """The comparison with a text on its right side, if that is a word without quotes and not a path of the kind."""
+        left, right = comparison.left, comparison.right
+        if not (isinstance(left, PathTerm) and isinstance(right, PathTerm)):
+            return comparison
+        if self._field(left).holds not in (Sort.WORD, Sort.WORDS) or place(self.graph, self.spec, str(right)):
+            return comparison
+        with_text: Comparison = evolve(comparison, right=Word(str(right), right.span))
+        return with_text
 
     def _two(self, comparison: Comparison, left: QueryColumn, right: QueryColumn) -> Test:
         for column in (left, right):

@@ -229,21 +229,22 @@ def _columns(given: list[str], query: Query, check: Check) -> list[QueryColumn]:
         return [Check(check.graph, check.spec, text, check.absent).column(parse_term(text)) for text in given]
     terms: list[Term] = [PathTerm("name")]
     if query.where is not None:
-        terms += _mentioned(query.where)
+        terms += _mentioned(query.where, check)
     columns = [check.column(t) for t in dict.fromkeys(terms)]
     return columns if len(columns) > 1 else [*columns, check.column(PathTerm("title"))]
 
 
-def _mentioned(condition: Condition) -> Iterator[Term]:
+def _mentioned(condition: Condition, check: Check) -> Iterator[Term]:
     if isinstance(condition, Comparison):
-        yield from (o for o in (condition.left, condition.right) if isinstance(o, (PathTerm, Quotient)))
+        sides = condition.left, check.with_text(condition).right
+        yield from (side for side in sides if isinstance(side, (PathTerm, Quotient)))
     elif isinstance(condition, (Known, Flag)):
         yield condition.path
     elif isinstance(condition, Not):
-        yield from _mentioned(condition.inner)
+        yield from _mentioned(condition.inner, check)
     else:
         for part in condition.parts:
-            yield from _mentioned(part)
+            yield from _mentioned(part, check)
 
 
 def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) -> list[Node[Any]]:
