@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,11 @@ from trnspec.cli.help import Group, documented, option
 from trnspec.cli.render import formats, versioned_json
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trnspec.graph.graph import Graph
 
 _CATALOG = option("--catalog DIR root", "Catalog", "Use the editions of this catalog instead of the shipped one.")
 
@@ -57,12 +63,14 @@ def list_(root: str | None, format_: str) -> None:
     of=command,
 )
 @click.argument("name")
+@option("--pages DIR", "Catalog", "Record how many values the pages in this folder print; see trnspec audit --pages.")
 @_CATALOG
-def freeze(name: str, root: str | None) -> None:
+def freeze(name: str, pages: str | None, root: str | None) -> None:
     """Freeze the working catalog as edition NAME, such as 2026.11.
 
     Only a catalog without findings is frozen (exit status 1 otherwise). An edition is never overwritten: freezing the
-    same contents again changes nothing, other contents are rejected.
+    same contents again changes nothing, other contents are rejected. With --pages the edition has the result of the audit
+    of its sources.
     """
     from trnspec.api import validate
 
@@ -74,7 +82,8 @@ def freeze(name: str, root: str | None) -> None:
         )
         sys.exit(1)
     graph = editions.part(checked.graph)
-    text = editions.freeze(graph, name)
+    audit = None if pages is None else _audit(graph, FilePath(pages))
+    text = editions.freeze(graph, name, audit)
     file = editions.write(_folder(root), name, text)
     click.echo(f"{file}: {len(graph)} documents, sha256 {editions.verify(text).sha256}")
 
@@ -104,13 +113,27 @@ def verify(name: str | None, root: str | None) -> None:
             click.echo(str(error))
             continue
         if each in released:
-            click.echo(f"edition {each}: {len(edition.documents)} documents, unaltered")
+            click.echo(f"edition {each}: {len(edition.documents)} documents, unaltered{_printed(edition.audit)}")
         else:
             sound = False
             click.echo(f"edition {each} is unaltered, but not in {editions.RELEASED}: freeze it again to add it")
     if not name and not known and not released:
         click.echo(f"There are no editions in {folder}.")
     sys.exit(0 if sound else 1)
+
+
+def _audit(graph: Graph, pages: FilePath) -> dict[str, int]:
+    """How many values the pages print at the named line, elsewhere, and not at all."""
+    from collections import Counter
+
+    from trnspec.checks.credit import OUTCOMES, credited
+
+    printed = Counter(credit.printed for credit in credited(graph, pages))
+    return {"values": printed.total(), **{outcome: printed[outcome] for outcome in OUTCOMES}}
+
+
+def _printed(audit: Mapping[str, int] | None) -> str:
+    return "" if audit is None else f"; pages print {audit['values'] - audit['no']:,} of {audit['values']:,} values"
 
 
 def _folder(root: str | None) -> FilePath:

@@ -59,12 +59,15 @@ class Edition:
         sha256: The hash of its documents and its header.
         made_of: The number of documents of each kind.
         documents: The documents as plain data, by kind and name.
+        audit: The result of ``trnspec audit --pages`` when it was frozen: the number of values and those printed at the
+            named line, elsewhere on the page, and not at all; ``None`` if it was not run.
     """
 
     name: str
     sha256: str
     made_of: Mapping[str, int]
     documents: tuple[Mapping[str, Any], ...]
+    audit: Mapping[str, int] | None = None
 
     __repr__ = short_repr
 
@@ -85,8 +88,13 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def freeze(graph: Graph, name: str) -> str:
+def freeze(graph: Graph, name: str, audit: Mapping[str, int] | None = None) -> str:
     """The text of an edition: the same for the same documents, in any order and YAML notation.
+
+    Args:
+        graph: The documents.
+        name: The name of the edition.
+        audit: The result of the audit of their pages.
 
     Raises:
         UsageError: The name is not valid, or a document has errors and would be missing.
@@ -96,7 +104,7 @@ def freeze(graph: Graph, name: str) -> str:
         broken = ", ".join(f"{n} ({file})" for n, file in sorted(graph.broken.items()))
         raise UsageError(f"an edition cannot be frozen from documents with errors: {broken}")
     nodes = sorted(graph, key=lambda n: (n.kind, n.name))
-    return _text(name, [_sorted(plain(node)) for node in nodes])
+    return _text(name, [_sorted(plain(node)) for node in nodes], audit)
 
 
 def part(graph: Graph) -> Graph:
@@ -124,10 +132,11 @@ def _hash(value: Any) -> str:
     return sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 
-def _text(name: str, documents: list[Any]) -> str:
+def _text(name: str, documents: list[Any], audit: Mapping[str, int] | None = None) -> str:
     """The canonical text of documents whose keys are sorted."""
     made_of = dict(sorted(Counter(str(d["kind"]) for d in documents).items()))
-    header = {"format": FORMAT, "edition": name, "made_of": made_of}
+    header: dict[str, Any] = {"format": FORMAT, "edition": name, "made_of": made_of}
+    header |= {} if audit is None else {"audit": dict(sorted(audit.items()))}
     edition: dict[str, Any] = {**header, "sha256": _hash([header, documents])}
     edition["documents"] = [{"sha256": _hash(d), "document": d} for d in documents]
     return json.dumps(edition, indent=1, ensure_ascii=False) + "\n"
@@ -144,15 +153,15 @@ def verify(text: str | bytes) -> Edition:
     altered = [_label(e["document"]) for e in data["documents"] if e["sha256"] != _hash(e["document"])]
     if altered:
         raise EditionError(f"edition {name} was altered: hash mismatch of {', '.join(altered)}")
-    header = {"format": data["format"], "edition": name, "made_of": data["made_of"]}
+    header = {key: data[key] for key in data if key not in ("sha256", "documents")}
     if data["sha256"] != _hash([header, documents]):
         message = "its header, or the number or order of its documents, does not match its hash"
         raise EditionError(f"edition {name} was altered: {message}")
-    canonical = _text(name, documents)
+    canonical = _text(name, documents, data.get("audit"))
     if written != canonical:
         line = next(i for i, (a, b) in enumerate(_pairs(written, canonical), 1) if a != b)
         raise EditionError(f"edition {name} was altered: line {line} is not in canonical form")
-    return Edition(name, data["sha256"], data["made_of"], tuple(documents))
+    return Edition(name, data["sha256"], data["made_of"], tuple(documents), data.get("audit"))
 
 
 def _pairs(one: str, other: str) -> Iterator[tuple[str | None, str | None]]:
@@ -176,7 +185,8 @@ def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
     entries = data.get("documents") if isinstance(data, dict) else None
     valid = (
         isinstance(data, dict)
-        and list(data) == ["format", "edition", "made_of", "sha256", "documents"]
+        and [k for k in data if k != "audit"] == ["format", "edition", "made_of", "sha256", "documents"]
+        and _is_audit(data.get("audit"))
         and format_ == FORMAT
         and isinstance(data["edition"], str)
         and is_name(data["edition"])
@@ -187,6 +197,11 @@ def _parsed(text: str | bytes) -> tuple[dict[str, Any], str]:
     if not valid:
         raise EditionError("this is not an edition, or it was altered: its keys are not those of an edition")
     return data, written
+
+
+def _is_audit(audit: Any) -> bool:
+    """Whether the result of an audit in an edition has the numbers that :func:`freeze` writes, or there is none."""
+    return audit is None or (isinstance(audit, dict) and all(type(number) is int for number in audit.values()))
 
 
 def _label(document: Mapping[str, Any]) -> str:
