@@ -2,12 +2,14 @@
 
     python benchmarks/call_path.py [training|inference]
 
-Start-up, imports and loading of the catalog are not counted, nor are lambdas, generators and comprehensions.
+Start-up, imports and loading of the catalog are not counted, nor are bodies of classes, lambdas, generators and
+comprehensions.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 from collections import Counter
 from importlib import import_module
@@ -36,7 +38,8 @@ def path_of(evaluator: str) -> Counter[tuple[str, str]]:
 
     def count(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(f"{ROOT}/") and not code.co_name.startswith("<"):
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        if event == "call" and is_function and code.co_filename.startswith(f"{ROOT}/"):
             calls[str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname] += 1
 
     sys.setprofile(count)

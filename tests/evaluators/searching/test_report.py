@@ -97,7 +97,10 @@ def test_stages_of_different_length_are_evaluated() -> None:
 
 
 def test_fixed_options_limit_the_search() -> None:
-    question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge*2", "seq": 1024, "global_batch": 8, "top": 500}
+    question = {
+        "model": "llama-3.2-1b", "on": "trn1.2xlarge*2", "seq": 1024, "global_batch": 8, "top": 500, "zero": (0, 1),
+        "microbatch": (1,), "schedule": ("1f1b",),
+    }  # fmt: skip
     everything = rows(run(CAT, **question))
     limited = rows(run(CAT, **question, tp=(2,), dp=(2,), recompute=("none",)))
 

@@ -68,7 +68,7 @@ def test_one_microbatch_passes_all_stages(schedule, p, times):
     """No schedule is faster; a stage of a V shape may have computed half of its weight gradients before."""
     forward, inputs, weights = times
     least = p * (forward + inputs) + weights / (2 if schedule in V_SHAPED else 1)
-    for m in range(p if schedule == "interleaved" else 1, 4 * p, p if schedule == "interleaved" else 1):
+    for m in (p, 2 * p, 3 * p) if schedule == "interleaved" else (1, 2, p - 1, p, p + 1, 2 * p, 4 * p - 1):
         taken = closed_form(schedule, p, m, times, 2 if schedule == "interleaved" else 1)
         assert taken >= max(least, m * sum(times)) * (1 - 1e-12)
 

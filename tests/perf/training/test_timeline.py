@@ -87,7 +87,7 @@ def check(drawn: Timeline, total: float) -> None:
 
 
 @given(p=st.integers(1, 6), rounds=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES, head=TIMES, end=TIMES)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_fused_schedules_take_their_closed_form(p, rounds, v, f, b, head, end) -> None:
     """``m (F + B + head) + (p - 1) (F + B) / v``, and nothing that the events do not have."""
     m = p * rounds
