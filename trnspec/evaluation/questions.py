@@ -182,8 +182,8 @@ def system_and_count(on: str) -> tuple[str, int]:
 
 
 @frozen(kw_only=True, slots=False)
-class CalibratedSystem(System):
-    """A system with measured efficiencies."""
+class MeasuredEfficiency(Question):
+    """The calibration, by name or by the era of its software."""
 
     calibration: str = _system(
         "Calibration by name; auto: that of the chip, or of the nearest chip of its publisher, "
@@ -194,6 +194,11 @@ class CalibratedSystem(System):
     era: str | None = _system(
         "Era of the software's release, such as 2026: a calibration of it is preferred.", "ERA", unset="the newest"
     )
+
+
+@frozen(kw_only=True, slots=False)
+class CalibratedSystem(System, MeasuredEfficiency):
+    """A system with measured efficiencies."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -468,6 +473,37 @@ class Prices(Question):
         "REGION",
         unset="us-east-1 if there is a price, else the newest of another region",
     )
+
+
+@frozen(kw_only=True, slots=False)
+class AnyPrices(Question):
+    """The price of a server, of whichever type is known."""
+
+    price: str | None = like(Prices, "price")
+    price_type: PriceType | None = like(
+        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
+    )
+    region: str | None = like(Prices, "region")
+
+
+@frozen(kw_only=True, slots=False)
+class SpeculativeDecoding(Question):
+    """Decoding with a draft model."""
+
+    draft: str | None = _schedule("Draft model of speculative decoding.", "MODEL", unset="none")
+    acceptance: float = _schedule(
+        "Probability that a draft token is accepted.", "SHARE", minimum=0, maximum=1, default=0.7
+    )
+    speculate: int = _schedule("Draft tokens per decode step.", "TOKENS", minimum=1, default=4)
+
+    def check_draft(self) -> None:
+        """Check that inputs of speculative decoding have a draft model.
+
+        Raises:
+            UsageError: ``acceptance`` or ``speculate`` is given without one.
+        """
+        if self.draft is None and (given := {"acceptance", "speculate"} & self.given().keys()):
+            raise UsageError(f"{min(given)}: only speculative decoding uses it; give draft, the draft model")
 
 
 @frozen(kw_only=True, slots=False)

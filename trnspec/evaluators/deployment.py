@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
@@ -16,6 +16,7 @@ from trnspec.evaluation.questions import (
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
+    SpeculativeDecoding,
     TokenDispatch,
     axis,
     like,
@@ -50,7 +51,14 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, slots=False)
 class InferenceQuestion(
-    ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision, ServingSchedule, TokenDispatch
+    ServingWorkload,
+    CalibratedSystem,
+    Reserve,
+    Degrees,
+    ServingPrecision,
+    ServingSchedule,
+    TokenDispatch,
+    SpeculativeDecoding,
 ):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
@@ -61,37 +69,11 @@ class InferenceQuestion(
         group="System",
         unset="the same system",
     )
-    draft: str | None = axis("Draft model of speculative decoding.", "MODEL", group="Schedule", unset="none")
-    acceptance: float = axis(
-        "Probability that a draft token is accepted.", "SHARE", group="Schedule", minimum=0, maximum=1, default=0.7
-    )
-    speculate: int = axis("Draft tokens per decode step.", "TOKENS", group="Schedule", minimum=1, default=4)  # fmt: skip
 
     def used(self) -> dict[str, Any]:
         """The inputs by name; those that only speculative decoding uses have no value without a draft."""
         unused = {} if self.draft is not None else {"acceptance": None, "speculate": None}
         return {**self.values(), **unused}
-
-
-class Speculative(Protocol):
-    """A question about speculative decoding among others."""
-
-    @property
-    def draft(self) -> str | None:
-        """The draft model."""
-
-    def given(self) -> dict[str, Any]:
-        """The values that differ from their defaults."""
-
-
-def check_speculation(question: Speculative) -> None:
-    """Checks that inputs of speculative decoding have a draft model.
-
-    Raises:
-        UsageError: ``acceptance`` or ``speculate`` is given without one.
-    """
-    if question.draft is None and (given := {"acceptance", "speculate"} & question.given().keys()):
-        raise UsageError(f"{min(given)}: only speculative decoding uses it; give draft, the draft model")
 
 
 @frozen

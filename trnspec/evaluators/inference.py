@@ -14,7 +14,6 @@ from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Pool,
     Setup,
-    check_speculation,
     idle,
     max_batch,
     memory,
@@ -100,7 +99,7 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
             trnspec eval inference --model qwen3-30b-a3b --on trn2.48xlarge --tp 32 --batch 8
             --framework nxd-inference
     """
-    check_speculation(question)
+    question.check_draft()
     graph = catalog.graph
     q = question
     experts = model_named(graph, q.model).spec.experts is not None

@@ -13,30 +13,30 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import (
-    CalibratedSystem,
+    AnyPrices,
     Confidence,
     Degrees,
     FrameworkName,
     Listed,
+    MeasuredEfficiency,
     Parallelism,
     Precision,
-    Prices,
     ServingPrecision,
     ServingSchedule,
+    SpeculativeDecoding,
     System,
     Workload,
     axis,
     like,
 )
 from trnspec.evaluation.result import Suggestion
-from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
+from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
 from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
-from trnspec.model.quotes import PriceType
 from trnspec.perf import frameworks
 from trnspec.perf.serving.load import MOST_UTILIZED
 
@@ -49,7 +49,7 @@ Objective = Literal["cost", "chips", "energy"]
 
 
 @frozen(kw_only=True, slots=False)
-class PlanServingQuestion(Confidence, Listed):
+class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = like(Workload, "model")
@@ -86,13 +86,6 @@ class PlanServingQuestion(Confidence, Listed):
     on: tuple[str, ...] = like(System, "on")
     prefill_on: str | None = like(InferenceQuestion, "prefill_on", unset="the system that decodes")
     lnc: int | None = like(System, "lnc")
-    price: str | None = like(Prices, "price")
-    region: str | None = like(Prices, "region")
-    price_type: PriceType | None = like(
-        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
-    )
-    calibration: str = like(CalibratedSystem, "calibration")
-    era: str | None = like(CalibratedSystem, "era")
     framework: FrameworkName | None = like(ServingSchedule, "framework")
     tp: tuple[int, ...] | None = like(Parallelism, "tp", unset="powers of two within a system")
     pp: tuple[int, ...] = like(Degrees, "pp", default=(1,))
@@ -111,9 +104,6 @@ class PlanServingQuestion(Confidence, Listed):
     )
     chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
     context_buckets: tuple[int, ...] | None = like(ServingSchedule, "context_buckets")
-    draft: str | None = like(InferenceQuestion, "draft")
-    acceptance: float = like(InferenceQuestion, "acceptance")
-    speculate: int = like(InferenceQuestion, "speculate")
     dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
     weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
     kv_dtype: tuple[str, ...] | None = like(InferenceQuestion, "kv_dtype")
@@ -183,7 +173,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     q = question
     if q.framework is not None:
         frameworks.known(q.framework, "inference")
-    check_speculation(q)
+    q.check_draft()
     limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
     lengths = _lengths(q)
     if q.context_buckets and lengths.longest > max(q.context_buckets):

@@ -10,10 +10,10 @@ from attrs import evolve, frozen
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import amount, duration, exact, until
 from trnspec.evaluation.questions import (
-    CalibratedSystem,
+    AnyPrices,
     Confidence,
     Listed,
-    Prices,
+    MeasuredEfficiency,
     System,
     TrainingWorkload,
     Workload,
@@ -28,7 +28,6 @@ from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rent
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
-from trnspec.model.quotes import PriceType
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.goodput import (
@@ -81,7 +80,7 @@ _PER_OCTAVE = 8
 
 
 @frozen(kw_only=True, slots=False)
-class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
+class PlanTrainingQuestion(LayoutChoices, AnyPrices, MeasuredEfficiency, Confidence, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = like(Workload, "model")
@@ -108,13 +107,6 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
         unset="powers of two while they pay, and counts between them",
         minimum=1,
     )
-    price: str | None = like(Prices, "price")
-    region: str | None = like(Prices, "region")
-    price_type: PriceType | None = like(
-        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
-    )
-    calibration: str = like(CalibratedSystem, "calibration")
-    era: str | None = like(CalibratedSystem, "era")
     production_factor: float | None = axis(
         "Time of a step of the run over that of a benchmark; 1 for that of a benchmark.",
         "FACTOR",

@@ -9,25 +9,25 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
 from trnspec.evaluation.questions import (
-    CalibratedSystem,
+    AnyPrices,
     Listed,
+    MeasuredEfficiency,
     Precision,
-    Prices,
     Reserve,
     Schedule,
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
+    SpeculativeDecoding,
     StepSchedule,
     System,
     TrainingWorkload,
     axis,
     like,
 )
-from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
+from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.evaluators.software import resolve_training
-from trnspec.model.quotes import PriceType
 from trnspec.perf.frameworks import known
 
 Mode = Literal["training", "inference"]
@@ -41,7 +41,7 @@ LENGTH = 1024
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(Splits, Reserve, Listed):
+class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Mode | None = axis(
@@ -57,8 +57,6 @@ class SearchQuestion(Splits, Reserve, Listed):
     on: tuple[str, ...] = like(System, "on")
     chips: int | None = like(System, "chips")
     lnc: int | None = like(System, "lnc")
-    calibration: str = like(CalibratedSystem, "calibration")
-    era: str | None = like(CalibratedSystem, "era")
     framework: questions.FrameworkName | None = like(questions.Software, "framework")
     dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
     optimizer: questions.OptimizerName | None = like(questions.TrainingPrecision, "optimizer")
@@ -77,14 +75,6 @@ class SearchQuestion(Splits, Reserve, Listed):
     chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
     prefix_hit: float = like(ServingSchedule, "prefix_hit")
     prefill_on: str | None = like(InferenceQuestion, "prefill_on")
-    draft: str | None = like(InferenceQuestion, "draft")
-    acceptance: float = like(InferenceQuestion, "acceptance")
-    speculate: int = like(InferenceQuestion, "speculate")
-    price: str | None = like(Prices, "price")
-    price_type: PriceType | None = like(
-        Prices, "price_type", unset="the first known of on-demand, capacity-block, spot"
-    )
-    region: str | None = like(Prices, "region")
     objective: Objective | None = axis(
         "What is best: the least time of a step, TTFT or TPOT, the most tokens/s per chip, the least cost (usd) or "
         "energy of a million tokens (in serving of output tokens).",
@@ -127,7 +117,7 @@ class SearchQuestion(Splits, Reserve, Listed):
             missing = [name for name in ("seq", "global_batch") if getattr(self, name) is None]
             if missing:
                 raise UsageError(f"the evaluator search needs {' and '.join(missing)} for training")
-        check_speculation(self)
+        self.check_draft()
         if not self.on:
             raise UsageError("on: a system is expected, such as trn2.48xlarge*16")
         if self.framework is not None:
