@@ -196,12 +196,38 @@ def test_a_second_total_is_used_where_the_first_explains_nothing():
     assert explanations["whole-for-part"] == "the total, 3,040 TFLOPS, was used for one part"
 
 
-@pytest.mark.parametrize(("core", "named"), [("neuroncore-v3", True), ("neuroncore-v2", False)])
-def test_another_document_that_closes_several_gaps(core, named):
-    """The core of another generation breaks several totals of a chip; one wrong total is not a wrong reference."""
-    graph = put(bare(), "trainium1", "cores.core", Ref(core, Core))
-    graph = graph if named else put(graph, "trainium1", "sbuf", "50 MiB")
+@pytest.mark.parametrize(
+    ("changes", "sums"),
+    [
+        ({"cores.core": Ref("neuroncore-v3", Core)}, 5),
+        (
+            {
+                "cores.core": Ref("neuroncore-v3", Core),
+                **{f"tensor_peak.dense.{t}": None for t in ("tf32", "fp32", "fp16")},
+            },
+            2,
+        ),
+        # One wrong total, which another core would give too, is not a wrong reference.
+        ({"sbuf": "56 MiB"}, 0),
+    ],
+)
+def test_another_document_that_closes_several_gaps(changes, sums):
+    """The core of another generation breaks several totals of a chip."""
+    graph = bare()
+    for at, value in changes.items():
+        graph = put(graph, "trainium1", at, value)
     found = [e for suspect in blamed(graph) for e in explain(suspect, graph)[:1]]
 
-    assert [e.id == "reference" for e in found] == [named] * len(found) != []
-    assert not named or found[0].sentence.startswith("neuroncore-v3 for neuroncore-v2, with which ")
+    assert {e.id == "reference" for e in found} == {sums > 0}
+    words = f"neuroncore-v3 for neuroncore-v2, with which {sums} failing sums hold"
+    assert not sums or {e.sentence for e in found} == {words}
+
+
+@pytest.mark.parametrize(("printed", "named"), [("3.2 TB/s", False), ("3.84 TB/s", True)])
+def test_parts_are_rounded_by_little_before_they_are_multiplied(printed, named):
+    """16 x 0.24 TB/s is printed for 16 x 236 GB/s, but not 16 x 0.2."""
+    graph = put(bare(), "trainium1", "memory.bandwidth", "236 GB/s")
+    part = of_server(graph, part="memory.bandwidth")
+    found = causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+
+    assert ("chained-rounding" in found) is named

@@ -13,6 +13,7 @@ from tests.support.rules import (
     causes,
     claim,
     of_server,
+    put,
     sites,
 )
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
@@ -199,3 +200,15 @@ def test_equal_figures_are_named_together(number, words):
         *(("swapped-row", f"this is the figure of {text}", "2 GB") for text in words),
         ("swapped-row", "this is the figure of odd", "3 GB"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "first"),
+    [("264 GB/s", "164 GB/s", "neighbour"), ("26 GB/s", "16 GB/s", "one-digit")],
+)
+def test_figure_of_another_family_with_three_digits_comes_before_a_wrong_digit(printed, expected, first):
+    graph = put(bare(), "efa-v3", "bandwidth.per_direction", printed)
+    found = [e.id for e in explain_case(_case(graph, ("neuronlink-v3", "bandwidth.per_direction"), printed, expected))]
+
+    assert found[0] == first
+    assert {"neighbour", "one-digit"} <= set(found)
