@@ -56,6 +56,13 @@ def test_screen(here, name) -> None:
     assert [v for v in values if "".join(v.split()) not in squeezed] == []
 
 
+def test_sources_without_an_address_are_marked(here) -> None:
+    legend = " ".join(here("show", "neuronlink-v3", "--full").out.partition("sources\n")[2].split())
+
+    assert "(SemiAnalysis, third-party, no address)" in legend
+    assert "(AWS Neuron documentation, vendor-guide)" in legend
+
+
 def test_missing_figures(here, tmp_path) -> None:
     """A figure that calculations need and no source states is named."""
     (tmp_path / "chips").mkdir()

@@ -37,7 +37,7 @@ def test_page_of_one(here) -> None:
 
     assert (result.status, result.err) == (0, "")
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
-    assert "SemiAnalysis (third-party)" in result.out
+    assert "SemiAnalysis (third-party, no address)" in result.out
     assert f"{adopted} adopted values, {len(found) - adopted} other claims." in result.out
 
 

@@ -225,7 +225,7 @@ def _legend(graph: Graph, number: int, name: str) -> str:
     if node is None:
         return f"{number:>3}  {name}"
     return wrapped(
-        f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width()
+        f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.standing})", width()
     )
 
 

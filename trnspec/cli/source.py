@@ -97,7 +97,7 @@ def _head(node: Node[Any]) -> str:
     dated = spec.as_of if spec.dating == "exact" else f"{spec.as_of}, not before"
     lines = [
         f"{node.name}: {node.metadata.title}",
-        wrapped("  publisher  ", f"{spec.publisher} ({spec.rank})", width()),
+        wrapped("  publisher  ", f"{spec.publisher} ({spec.standing})", width()),
         f"  date       {dated}",
     ]
     lines += [wrapped("  version    ", spec.version, width())] if spec.version else []

@@ -66,7 +66,7 @@ def document_text(node: Node[Any]) -> str:
     parts = [f"**{node.name}** ({node.kind})", node.metadata.title]
     spec = node.spec
     if isinstance(spec, Source):
-        parts.append(f"{spec.publisher}, {spec.as_of}, {spec.rank}")
+        parts.append(f"{spec.publisher}, {spec.as_of}, {spec.standing}")
         parts += [f"<{spec.address}>"] if spec.address else []
         parts += [f"version {spec.version}"] if spec.version else []
     elif node.metadata.note:

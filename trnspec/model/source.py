@@ -47,3 +47,8 @@ class Source(ShortRepr):
     address: Address | None = None
     version: Text | None = None
     note: Text | None = None
+
+    @property
+    def standing(self) -> str:
+        """The rank; ``no address`` marks a source that a reader cannot look up."""
+        return self.rank if self.address else f"{self.rank}, no address"
