@@ -5,6 +5,7 @@ Times, codes and memory are bit for bit those of a single call of :meth:`trnspec
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -261,77 +262,51 @@ def _columns(
         raise UsageError(f"a batch needs the column {missing[0]}")
     given = DEFAULTS | grid.framework_defaults(estimators) | dict(columns)
     # Experts are split over all tensor-parallel ranks where there is no degree.
-    given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
-    values = {name: _read(name, value) for name, value in given.items()}
+    split = np.asarray(given["expert_tp"], dtype=object)
+    if split.ndim == 1:
+        given["expert_tp"] = np.where([one is None for one in split], given["tp"], split)
+    values = {name: _column(name, value) for name, value in given.items()}
     index: Any = np.asarray(which)
     if index.dtype.kind not in "iu" or index.ndim > 1:
         raise UsageError("which is the position of an estimator: an integer, or a column of integers")
+    if index.size and not 0 <= np.min(index) <= np.max(index) < len(estimators):
+        raise UsageError(f"which names an estimator that does not exist; there are {len(estimators)}")
     sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
     if len(sizes) > 1:
         raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
     size = sizes.pop() if sizes else 1
-    for name, highest in LIMITS.items():
-        _check(name, values[name], highest)
-    _check("which", index, len(estimators) - 1)
     return values, np.broadcast_to(index, size), size
 
 
-def _check(name: str, column: Any, limit: int) -> None:
-    """Check that the values of a column are from 0 to a limit."""
-    within = not np.size(column) or (np.min(column) >= 0 and np.max(column) <= limit)
-    if within:
-        return
-    if name == "which":
-        raise UsageError(f"which names an estimator that does not exist; there are {limit + 1}")
-    raise UsageError(f"the column {name} has a value outside 0 to {limit}")
-
-
-def _without_none(column: Any, other: Any) -> Any:
-    """A column in which another one has the place of ``None``; ``None`` alone is left as it is."""
-    objects = np.asarray(column)
-    if objects.dtype.kind != "O" or objects.ndim != 1:
-        return column
-    return np.array(np.where([one is None for one in objects], other, objects).tolist())
-
-
-def _ratios(name: str, value: Any) -> Any:
-    """A column of numbers of at least 1, or one for all rows; ``None`` becomes 0."""
-    try:
-        # None is NaN.
-        column = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        column = np.empty((0, 0))
-    if column.ndim > 1:
+def _column(name: str, value: Any) -> Any:
+    """A column as numbers, or one for all rows; ``None`` alone is left as it is."""
+    items = np.asarray(value, dtype=object)
+    if items.ndim > 1:
         raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
-    left_out = np.isnan(column) & (name in OPTIONAL)
-    if not ((column >= 1.0) & (column < np.inf) | left_out).all():
-        raise UsageError(f"the column {name} has a value that is not a number of at least 1")
-    column = np.where(left_out, 0.0, column)
-    return column if column.ndim else float(column)
+    if not items.ndim:
+        return None if value is None and name in OPTIONAL else _number(name, value)
+    # Values are few, or at least their kinds are.
+    numbers = {one: _number(name, one) for one in dict.fromkeys(items.tolist())}
+    return np.array([numbers[one] for one in items.tolist()], dtype=float if name in RATIOS else int)
 
 
-def _read(name: str, value: Any) -> Any:
-    """A column as integers or ratios, or one of them for all rows; names become their positions, and ``None`` 0."""
+def _number(name: str, value: Any) -> float:
+    """A value of a column as a number: names become their positions, and ``None`` and NaN, where it is optional, 0."""
+    if name in WORDS and isinstance(value, str):
+        if value not in WORDS[name]:
+            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(WORDS[name])}")
+        return WORDS[name].index(value)
+    if name in RATIOS and name in OPTIONAL and (value is None or value != value):  # noqa: PLR0124  # NaN
+        return 0.0
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+    number = float(value)
     if name in RATIOS:
-        return _ratios(name, value)
-    if value is None and name in OPTIONAL:
-        return None
-    if name in WORDS:
-        names = WORDS[name]
-        numbers = {item: i for i, item in enumerate(names)}
-        column = np.asarray(value)
-        if column.dtype.kind in "UO" and column.ndim <= 1:
-            if unknown := [item for item in dict.fromkeys(column.reshape(-1).tolist()) if item not in numbers]:
-                raise UsageError(f"{name} is {unknown[0]!r}; expected one of {', '.join(names)}")
-            return (
-                numbers[str(value)] if not column.ndim else np.array([numbers[item] for item in column], dtype=np.uint8)
-            )
-    column = np.asarray(value)
-    if column.ndim > 1 or column.dtype.kind not in "iubf":
-        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
-    is_float = column.dtype.kind == "f"
-    if is_float and not (np.isfinite(column).all() and (column == np.floor(column)).all()):
+        if not 1.0 <= number < math.inf:
+            raise UsageError(f"the column {name} has a value that is not a number of at least 1")
+        return number
+    if not number.is_integer():
         raise UsageError(f"the column {name} has a value that is not an integer")
-    if is_float or column.dtype.kind == "b" or column.dtype == np.uint64:
-        column = column.astype(np.int64)
-    return int(column) if column.ndim == 0 else column
+    if name in LIMITS and not 0.0 <= number <= LIMITS[name]:
+        raise UsageError(f"the column {name} has a value outside 0 to {LIMITS[name]}")
+    return int(number)
