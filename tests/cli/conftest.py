@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from tests.support.programs import Here
+from tests.support.programs import ROOT, Here
 
 
 @pytest.fixture
@@ -13,3 +15,20 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / ".git").mkdir()
     return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def edited(here):
+    """A function that copies the catalog to ``mine`` without its editions, and replaces a text in one of its files."""
+
+    def copy(file: str = "", old: str = "", new: str = "") -> str:
+        if not (here.folder / "mine").exists():
+            shutil.copytree(ROOT / "catalog", here.folder / "mine", ignore=shutil.ignore_patterns("editions"))
+        if file:
+            path = here.folder / "mine" / f"{file}.yaml"
+            text = path.read_text(encoding="utf-8")
+            assert old in text
+            path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        return "mine"
+
+    return copy

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from tests.support.programs import ROOT, Here
@@ -41,12 +39,10 @@ def test_overlay(here, args, text) -> None:
     assert text not in here(*args).out
 
 
-def test_edition_beside_the_working_one(here, tmp_path) -> None:
+def test_edition_beside_the_working_one(here, edited) -> None:
     """What was frozen stays, whatever is edited later."""
-    shutil.copytree(ROOT / "catalog", tmp_path / "mine")
-    assert here("edition", "freeze", "2026.12.1", "--catalog", "mine").status == 0
-    file = tmp_path / "mine" / "chips" / "trainium1.yaml"
-    file.write_text(file.read_text().replace("bf16: 190 TFLOPS", "bf16: 201 TFLOPS"))
+    assert here("edition", "freeze", "2026.12.1", "--catalog", edited()).status == 0
+    edited("chips/trainium1", "bf16: 190 TFLOPS", "bf16: 201 TFLOPS")
 
     assert "201 TFLOPS" in here("show", "trainium1", "--catalog", "mine").out
     frozen = here("show", "trainium1", "--catalog", "mine", "--edition", "2026.12.1")

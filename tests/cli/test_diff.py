@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -11,18 +10,11 @@ from tests.support.programs import ROOT, apart
 
 
 @pytest.fixture
-def copy(here):
+def copy(edited):
     """A copy of the catalog with one figure changed, and why."""
-    shutil.copytree(ROOT / "catalog", here.folder / "copy")
-    file = here.folder / "copy" / "chips" / "trainium2.yaml"
-    text = file.read_text(encoding="utf-8")
-
-    assert "bf16: 667 TFLOPS" in text
-
     claim = "  - {at: spec.peak.dense.bf16, says: 667 TFLOPS, source: neuron-trainium2-2026-08, verdict: rejected, reason: a | b}\n"
-    text = text.replace("bf16: 667 TFLOPS", "bf16: 700 TFLOPS").replace("claims:\n", f"claims:\n{claim}", 1)
-    file.write_text(text, encoding="utf-8")
-    return "copy"
+    edited("chips/trainium2", "claims:\n", f"claims:\n{claim}")
+    return edited("chips/trainium2", "bf16: 667 TFLOPS", "bf16: 700 TFLOPS")
 
 
 def test_a_folder(here, copy) -> None:

@@ -224,40 +224,6 @@ def test_unknown_figure(here, tmp_path) -> None:
     assert done.err.endswith("; or add it\n")
 
 
-@pytest.mark.parametrize(
-    ("args", "reported"),
-    [
-        (["swep"], "trnspec: there is no evaluator 'swep'; did you mean 'sweep'?\n"),
-        (["absent"], "absent: trnspec_nowhere:run cannot be imported: ModuleNotFoundError"),
-        (["sweep"], "Error: Missing option '--chip'."),
-        (["sweep", "--chpi", "x"], "Did you mean"),
-        (["sweep", "--chip", "trainum2"], "trnspec: no chip is named 'trainum2'; did you mean 'trainium2'"),
-        (["sweep", "--chip", "trainium2", "--times", "8k"], "trnspec: --times: a whole number is expected, not '8k'\n"),
-        (["sweep", "--chip", "trainium2", "--times", "1_0"], "--times: a whole number is expected, not '1_0'\n"),
-        (["sweep", "--chip", "trainium2", "--times", "4,096"], "trnspec: --times: '096' is not a number; a comma separates values here, so write 4096 for 4,096\n"),
-        (["sweep", "--chip", "trainium2", "--times", "1,048,576"], "--times: '048' is not a number"),
-        (["sweep", "--chip", "trainium2", "--extra", "1,000"], "--extra: '000' is not a number"),
-        (["sweep", "--chip", "trainium2", "--share", "1,024.5"], "--share: '024.5' is not a number"),
-        (["sweep", "--chip", "trainium2", "--times", "1.5"], "--times: a whole number is expected, not '1.5'\n"),
-        (["sweep", "--chip", "trainium2", "--times", "9" * 20], "--times: a whole number is expected"),
-        (["sweep", "--chip", "trainium2", "--times", "1,,2"], "--times: '1,,2' has an empty value between its commas"),
-        (["sweep", "--chip", "trainium2,"], "--chip: 'trainium2,' has an empty value between its commas"),
-        (["sweep", "--chip", "trainium2", "--times", ""], "--times: a whole number is expected, not ''"),
-        (["sweep", "--chip", "trainium2", "--share", "nan"], "--share: a finite number is expected, not 'nan'\n"),
-        (["sweep", "--chip", "trainium2", "--share", "1e999"], "--share: a finite number is expected, not inf\n"),
-        (["sweep", "--chip", "trainium2", "--dtype", "bf61"], "--dtype: one of bf16, fp8 is expected, not 'bf61'; did"),
-        (["sweep", "--chip", "trainium2", "--extra", "1,x"], "--extra: a whole number is expected, not 'x'\n"),
-        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 failed: KeyError: 'no'\n"),
-    ],
-)  # fmt: skip
-def test_misuse(here, args, reported) -> None:
-    done = here("eval", *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert reported in done.err
-    assert "Traceback" not in done.err
-
-
 # Sweeps.
 
 
@@ -322,10 +288,6 @@ def test_a_comma_within_a_text(here) -> None:
     here("eval", "sweep", "--chip", "trainium2", "--label", "1\\,024")
 
     assert ["1,024"] == [c["label"] for c in CALLS]
-
-
-def test_misuse_ends_a_sweep(here) -> None:
-    assert 2 == here("eval", "sweep", "--chip", "trainium2,trainum2").status
 
 
 def test_starting_imports_no_arrays(tmp_path) -> None:

@@ -127,20 +127,6 @@ def test_a_table_of_a_sweep(here) -> None:
     assert found == [(r["times"], r["read"], r["refused"]) for r in rows(done.out)]
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("--table", "writes", "--format", "csv"), "--table: no table has 'writes' in the title; there are 'Reads'\n"),
-        (("--table", "reads"), "--table chooses the table of --format csv; the other formats have all tables\n"),
-    ],
-)
-def test_a_table_that_is_not_there(here, args, words) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert f"trnspec: {words}" == done.err
-
-
 def test_a_search_is_its_table(here) -> None:
     found = rows(here(*SEARCH, "--top", "3", "--format", "csv").out)
     data = json.loads(here(*SEARCH, "--top", "3", "--format", "json").out)

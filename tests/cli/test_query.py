@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import trnspec
-from tests.support.programs import ROOT, apart
+from tests.support.programs import apart
 
 QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
 
@@ -82,15 +82,9 @@ def test_wrong_query(here) -> None:
     assert result.err.splitlines()[1:] == ["  server where memory.capacity > 3 TB/s", " " * 33 + "^" * 6]
 
 
-def test_query_another_catalog(here) -> None:
-    shutil.copytree(ROOT / "catalog", here.folder / "copy")
-    file = here.folder / "copy" / "chips" / "trainium2.yaml"
-    text = file.read_text(encoding="utf-8")
-
-    assert "capacity: 96 GiB" in text
-
-    file.write_text(text.replace("capacity: 96 GiB", "capacity: 960 GiB"), encoding="utf-8")
-    (found,) = rows(here("query", "chip where memory.capacity > 500 GiB", "--catalog", "copy", "--format", "json").out)
+def test_query_another_catalog(here, edited) -> None:
+    mine = edited("chips/trainium2", "capacity: 96 GiB", "capacity: 960 GiB")
+    (found,) = rows(here("query", "chip where memory.capacity > 500 GiB", "--catalog", mine, "--format", "json").out)
 
     assert found["name"] == "trainium2"
     assert rows(here("query", "chip where memory.capacity > 500 GiB", "--format", "json").out) == []
@@ -104,13 +98,11 @@ def test_query_at_a_date_with_an_overlay(here) -> None:
     assert ["trainium1"] == [r["name"] for r in rows(early.out)] == [r["name"] for r in rows(changed.out)]
 
 
-def test_an_edition(here) -> None:
-    shutil.copytree(ROOT / "catalog", here.folder / "copy", ignore=shutil.ignore_patterns("editions"))
+def test_an_edition(here, edited) -> None:
+    assert here("edition", "freeze", "2026.11", "--catalog", edited()).status == 0
 
-    assert here("edition", "freeze", "2026.11", "--catalog", "copy").status == 0
-
-    shutil.rmtree(here.folder / "copy" / "chips")
-    found = here("query", "chip", "--catalog", "copy", "--edition", "2026.11", "--format", "json")
+    shutil.rmtree(here.folder / "mine" / "chips")
+    found = here("query", "chip", "--catalog", "mine", "--edition", "2026.11", "--format", "json")
 
     assert list(trnspec.load().chips) == [r["name"] for r in rows(found.out)]
 

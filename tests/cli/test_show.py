@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 
 import pytest
 
-from tests.support.programs import ROOT
 from trnspec.api import graph
 from trnspec.cli.render import SCREEN
 from trnspec.graph.facts import facts
@@ -65,10 +63,8 @@ def test_sources_without_an_address_are_marked(here) -> None:
 
 def test_missing_figures(here, tmp_path) -> None:
     """A figure that calculations need and no source states is named."""
-    (tmp_path / "chips").mkdir()
-    text = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
-    (tmp_path / "chips" / "trainium1.yaml").write_text("".join(text.partition("  links:")[:1]))
-    out = here("show", "trainium1", "--catalog", ".").out
+    (tmp_path / "less.yaml").write_text("change:\n  trainium1: {links: null}\n")
+    out = here("show", "trainium1", "--overlay", "less.yaml").out
 
     assert ["no", "source", "links.bandwidth.both"] in lines(out)
 
@@ -117,9 +113,7 @@ def test_alias(here) -> None:
     assert here("show", "u-trn2x64").out == here("show", "trn2-ultraserver").out
 
 
-def test_catalog(here, tmp_path) -> None:
-    shutil.copytree(ROOT / "catalog", tmp_path / "mine")
-    file = tmp_path / "mine" / "chips" / "trainium1.yaml"
-    file.write_text(file.read_text().replace("bf16: 190 TFLOPS", "bf16: 210.5 TFLOPS"))
+def test_catalog(here, edited) -> None:
+    mine = edited("chips/trainium1", "bf16: 190 TFLOPS", "bf16: 210.5 TFLOPS")
 
-    assert "210.5 TFLOPS" in here("show", "trainium1", "--catalog", "mine").out
+    assert "210.5 TFLOPS" in here("show", "trainium1", "--catalog", mine).out

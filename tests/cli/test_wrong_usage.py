@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.evaluations import install
 from tests.support.programs import SOUND
 from trnspec.yaml import read_file
 
@@ -15,8 +16,10 @@ CASES = [(f"{head} {line}", says) for head, lines in TABLE.items() for line, say
 
 
 @pytest.mark.parametrize(("line", "says"), CASES, ids=[line for line, _ in CASES])
-def test_wrong_usage(here, line, says) -> None:
+def test_wrong_usage(here, line, says, tmp_path_factory, monkeypatch) -> None:
     (here.folder / "wire.yaml").write_text(SOUND)
+    if line.startswith("eval"):
+        install(tmp_path_factory.mktemp("site"), monkeypatch)
     done = here(*shlex.split(line))
 
     assert (done.status, done.out) == (2, "")

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from trnspec.api import graph
+
 pytestmark = pytest.mark.slow
 
 
@@ -266,6 +268,7 @@ BANDWIDTH = "tr:has(a[href='document/trainium2.html']) summary:text-is('2.9 TB/s
 
 @pytest.mark.parametrize("way", ["hover", "focus", "tap", "click"])
 def test_details_of_a_value(opened, way) -> None:
+    line = graph().named("trainium2").document.place(("spec", "memory", "bandwidth")).line
     page = opened(has_touch=way == "tap")
     value = page.locator(BANDWIDTH)
     if way == "hover":
@@ -288,7 +291,7 @@ def test_details_of_a_value(opened, way) -> None:
         "neuron-trainium2-2026-08",
         "2026-08-21",
         "rejected",
-        "trainium2.yaml, line 45",
+        f"trainium2.yaml, line {line}",
     ):
         assert part in text
     page.keyboard.press("Escape")
