@@ -72,6 +72,7 @@ def test_origin_as_written() -> None:
             around: dict[str, str] = {}
             if not ({"source", "derived"} & here.keys() or fact.at.rpartition(".")[2] == "note"):
                 section = node.document.data["spec"].get(fact.at.partition(".")[0])
+                section = section["blocks"] if fact.at.startswith("availability.blocks.") else section
                 around = {"source": node.document.data["metadata"].get("source", "")}
                 if fact.at.startswith(("fabric.", "availability.")) and "source" in section:
                     around = section

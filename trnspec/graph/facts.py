@@ -122,7 +122,7 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
             fact = _ratio(graph, node, path, stated)
         elif path[:1] == ("features",):
             fact = _feature(graph, node, path)
-        elif path[0] in ("fabric", "availability") and path[1] in ("source", "where"):
+        elif path[0] in ("fabric", "availability") and path[-1] in ("source", "where"):
             continue
         else:
             fact = _fact(graph, node, path, value, stated)

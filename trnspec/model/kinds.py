@@ -15,6 +15,7 @@ BUILTIN = {
     "Cluster": ("clusters", "cluster"),
     "PriceList": ("prices", "quotes"),
     "Price": ("prices", "quotes"),
+    "Quota": ("quotas", "quota"),
     "Power": ("power", "quotes"),
     "Software": ("software", "software"),
     "Model": ("models", "transformers.model"),

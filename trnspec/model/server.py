@@ -118,6 +118,21 @@ class ServerTotals(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
+class BlockOffers(ShortRepr):
+    """Where capacity blocks of a server were offered at the date of the source; their limits are a document of the kind Quota.
+
+    Attributes:
+        places: The regions or availability zones. Example: ap-south-2b
+        source: Its source, if it is not that of the availability.
+        where: The place in it. Example: section 1.4
+    """
+
+    places: tuple[Text, ...]
+    source: Ref[Source] | None = None
+    where: Text | None = None
+
+
+@frozen(kw_only=True, repr=False)
 class Availability(ShortRepr):
     """Regions, zones and offers of a server at the date of the source; capacity may be short all the same.
 
@@ -125,6 +140,7 @@ class Availability(ShortRepr):
         regions: The regions that offer it. Example: us-east-2
         zones: The availability zones that offer it. Example: us-east-2c
         purchase: The ways to buy it there.
+        blocks: The places with offers of capacity blocks.
         source: Its source, if it is not the source of the document.
         where: The place in it. Example: section 1.1
     """
@@ -132,6 +148,7 @@ class Availability(ShortRepr):
     regions: tuple[Text, ...]
     zones: tuple[Text, ...] = ()
     purchase: tuple[Literal["on-demand", "spot", "capacity-block"], ...] = ()
+    blocks: BlockOffers | None = None
     source: Ref[Source] | None = None
     where: Text | None = None
 

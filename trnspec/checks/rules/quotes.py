@@ -118,12 +118,15 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
               - us-west-2
             zones:
               - us-east-2a  #! TRN821
+            blocks: {places: [us-west-9]}  #! TRN821
         ```
 
     Instead:
         ```diff
         -      - us-esat-1
         +      - us-east-2
+        -    blocks: {places: [us-west-9]}
+        +    blocks: {places: [us-west-2]}
         ```
 
     Source:
@@ -137,6 +140,10 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
             yield _unknown_place(
                 ("spec", "availability", "regions", number), region, "write a region, such as us-east-2"
             )
+    for number, place in enumerate(known.blocks.places if known.blocks is not None else ()):
+        if not is_known(place):
+            at = ("spec", "availability", "blocks", "places", number)
+            yield _unknown_place(at, place, "write a region or a zone, such as us-east-2 or us-east-2a")
     for number, zone in enumerate(known.zones):
         path = ("spec", "availability", "zones", number)
         if not is_known(zone) or zone in REGIONS:
