@@ -207,26 +207,22 @@ def _options(demand: Demand) -> Mapping[str, list[Option]]:
     needs too much is not returned as one that fits.
     """
     layout = demand.layout
-    options: dict[str, list[Option]] = {}
-    for name in _TRAINING if demand.mode == "training" else _INFERENCE:
-        now = getattr(demand if name in ("batch", "prefill") else layout, name)
-        values: list[Any] = []
-        if name in ("tp", "pp", "cp", "ep"):
-            values = [now * 2**i for i in range(1, 7)]
-        elif name in ("microbatch", "batch", "prefill"):
-            values = list(_halved(now))
-        elif name == "zero":
-            values = list(range(now + 1, 4))
-        elif name == "recompute":
-            # With flash attention there are no stored scores that selective recompute could save.
-            values = [v for v in _RECOMPUTE[_RECOMPUTE.index(now) + 1 :] if v != "selective" or not layout.flash]
-        elif name in ("sequence_parallel", "fused_loss"):
-            values = [] if now else [True]
-        elif name == "offload":
-            values = ["optimizer"] if now == "none" else []
-        if values:
-            options[name] = [(name, now, value) for value in values]
-    return options
+    own = {"batch": demand.batch, "prefill": demand.prefill}
+    now: dict[str, Any] = {name: own.get(name, getattr(layout, name, None)) for name in (*_TRAINING, *_INFERENCE)}
+    # With flash attention there are no stored scores that selective recompute could save.
+    recompute = [
+        v for v in _RECOMPUTE[_RECOMPUTE.index(layout.recompute) + 1 :] if v != "selective" or not layout.flash
+    ]
+    values: dict[str, list[Any]] = {
+        **{name: [now[name] * 2**i for i in range(1, 7)] for name in ("tp", "pp", "cp", "ep")},
+        **{name: list(_halved(now[name])) for name in ("microbatch", "batch", "prefill")},
+        **{name: [] if now[name] else [True] for name in ("sequence_parallel", "fused_loss")},
+        "zero": list(range(layout.zero + 1, 4)),
+        "recompute": recompute,
+        "offload": ["optimizer"] if layout.offload == "none" else [],
+    }
+    names = _TRAINING if demand.mode == "training" else _INFERENCE
+    return {name: [(name, now[name], value) for value in values[name]] for name in names if values[name]}
 
 
 def _halved(value: int) -> Iterator[int]:

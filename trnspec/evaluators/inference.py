@@ -19,6 +19,7 @@ from trnspec.evaluators.deployment import (
     memory,
     prepare,
 )
+from trnspec.evaluators.software import system_assumptions
 from trnspec.evidence import weakest
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
@@ -415,9 +416,9 @@ def _bottleneck(setup: Setup, serving: Serving, case: _Case) -> str:
 
 def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     pool, q, model = setup.pool, setup.question, setup.model
-    system, plan = pool.system, pool.plan
-    ranks = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
-    yield Assumption("rank", f"{ranks}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default")
+    plan = pool.plan
+    rank, *links = system_assumptions(pool.system)
+    yield rank
     yield from idle(setup)
     yield from setup.software.assumptions(q)
     if plan.compiled_batch > plan.batch:
@@ -457,9 +458,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
             f"{setup.dims.context:,.0f} tokens",
             "the model was trained for fewer tokens than prompt + output",
         )
-    for level in system.levels:
-        rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
-        yield Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}")
+    yield from links
     if setup.before is not None:
         before = setup.before
         yield Assumption("prefill_calibration", before.known.name or "none", before.known.description)

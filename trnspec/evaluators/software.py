@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.frameworks import Runtime
+    from trnspec.perf.lowering.system import System
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.transformer import Transformer
 
@@ -64,6 +65,19 @@ def training_assumptions(
             why = f"included in memory; {origin}" if name == "reserve" else origin
             rows.append(Assumption(name, _text(getattr(default, name)), why))
     return tuple(rows)
+
+
+def system_assumptions(system: System) -> tuple[Assumption, ...]:
+    """What a rank is, and the links of each level."""
+    rank = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
+    links = (
+        (level, f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published")
+        for level in system.levels
+    )
+    return (
+        Assumption("rank", f"{rank}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default"),
+        *(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}") for level, rate in links),
+    )
 
 
 def _framework(question: questions.Question) -> str | None:

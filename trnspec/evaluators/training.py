@@ -21,7 +21,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
 from trnspec.evaluators.collective_model import of_training
-from trnspec.evaluators.software import resolve_training, training_assumptions
+from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import scale_of, training_inputs
 from trnspec.perf.calibration.nearest import nearest_row
@@ -352,10 +352,10 @@ def _bottleneck(times: Mapping[str, float], total: float, memory: Memory, capaci
 
 
 def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> tuple[Assumption, ...]:
-    system, d = estimator.system, estimator.dims
-    rank = f"logical core of {int(system.lnc)} physical cores" if system.lnc else "chip"
+    d = estimator.dims
+    rank, *links = system_assumptions(estimator.system)
     assumptions = [
-        Assumption("rank", f"a {rank}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default"),
+        rank,
         Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group"),
         Assumption("calibration", estimator.calibration.name or "none", estimator.calibration.description),
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
@@ -382,10 +382,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         assumptions.append(
             Assumption("stages", f"{chunk} of {few} and {few + 1} layers; the longest decides", "the input uneven")
         )
-    for level in system.levels:
-        rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
-        assumptions.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))
-    return tuple(assumptions)
+    return (*assumptions, *links)
 
 
 def _overlap(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
