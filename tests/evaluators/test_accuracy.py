@@ -13,7 +13,7 @@ import pytest
 
 import trnspec
 from tests.support.engine import FOLDERS, everything, shipped
-from tests.support.evaluations import keywords
+from tests.support.evaluations import keywords, table
 from tests.support.programs import ROOT
 from trnspec.builtin import plugin as house
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
@@ -33,10 +33,6 @@ MEASURED = folder() / "measured"
 UNSEEN = "Errors of rows not in the fit"
 IDEAL = "Errors without calibration"
 TRN1 = str(MEASURED / "training_trn1.csv")
-
-
-def table(found, title):
-    return next(t for t in found.tables if t.title == title)
 
 
 @pytest.fixture(scope="module")

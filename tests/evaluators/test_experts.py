@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 import trnspec
+from tests.support.evaluations import assumed, parts
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import EXPERT_INPUTS
@@ -18,14 +19,6 @@ STEP = {**ON, "global_batch": 256, "must_fit": False, "calibration": "none"}
 
 def asked(evaluator: str, **inputs):
     return trnspec.evaluate(evaluator, CAT, **inputs)
-
-
-def assumed(found) -> dict[str, str]:
-    return {a.name: str(a.value) for a in found.assumptions}
-
-
-def parts(found) -> dict[str, float]:
-    return {p.name: p.value for p in found.parts if p.of == "step_time"}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +38,7 @@ def test_how_tokens_get_to_experts(given, expected) -> None:
     assert (found.inputs["dispatch"], found.inputs["expert_overlap"]) == expected
     assert assumed(found)["dispatch"] == f"{expected[0]}, {'overlapped' if expected[1] else 'exposed'}"
     # Overlapped it is hidden without losses; a calibration has how much is.
-    exposed = "expert" in parts(found)
+    exposed = "expert" in parts(found, "step_time")
     assert exposed or expected[1]
     assert not exposed or not expected[1] or found.inputs["calibration"] != "none"
 
@@ -55,7 +48,7 @@ def test_whole_experts() -> None:
     whole = asked("training", **STEP, tp=4, ep=8, expert_tp=1, expert_overlap=False)
 
     assert (split.inputs["expert_tp"], whole.inputs["expert_tp"]) == (4, 1)
-    assert parts(whole)["tensor"] < parts(split)["tensor"]
+    assert parts(whole, "step_time")["tensor"] < parts(split, "step_time")["tensor"]
     assert whole["memory"] > split["memory"]
     # Four times the ranks of expert parallelism, so the same weights of experts on each.
     memory = [asked("memory", **ON, tp=4, ep=ep, expert_tp=t) for ep, t in ((2, None), (8, 1))]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from tests.support.evaluations import keywords
+from tests.support.evaluations import keywords, parts, table
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.result import Evaluation, Table
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.fit import PARTS
 from trnspec.evaluators.memory import run as memory_
@@ -31,17 +31,9 @@ def asked(catalog=CATALOG, **question) -> Evaluation:
     return found
 
 
-def table(found: Evaluation, title: str) -> Table:
-    return next(t for t in found.tables if t.title == title)
-
-
-def parts(found: Evaluation) -> dict[str, float]:
-    return {p.name: p.value for p in found.parts}
-
-
 def test_training_on_one_server():
     found = asked(**LLAMA, tp=4, zero=1, sequence_parallel=False)
-    each = parts(found)
+    each = parts(found, "total")
     assert tuple(each) == tuple(PARTS)
     # 65 norms of 4,096 are whole on each of the four ranks, and sixteen replicas share the optimizer.
     held = (8_030_261_248 - 65 * 4096) / 4 + 65 * 4096
@@ -81,13 +73,16 @@ def test_the_loss_of_operators_one_after_the_other():
     question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
     fused, plain = asked(**question), asked(**question, fused_loss=False)
     # Ten bytes more of each logit, a quarter of which are on a rank.
-    assert parts(fused)["embeddings_and_logits"] + 10 * 8192 * 128256 / 4 == parts(plain)["embeddings_and_logits"]
+    assert (
+        parts(fused, "total")["embeddings_and_logits"] + 10 * 8192 * 128256 / 4
+        == parts(plain, "total")["embeddings_and_logits"]
+    )
     assert (True, False) == (fused.inputs["fused_loss"], plain.inputs["fused_loss"])
     # The gradient of the output comes after these logits, and does not add to them.
-    assert parts(fused)["transient"] - 2 * 4096 * 128256 / 4 == parts(plain)["transient"]
+    assert parts(fused, "total")["transient"] - 2 * 4096 * 128256 / 4 == parts(plain, "total")["transient"]
     changed = {"embeddings_and_logits", "transient"}
-    assert {n: v for n, v in parts(fused).items() if n not in changed} == {
-        n: v for n, v in parts(plain).items() if n not in changed
+    assert {n: v for n, v in parts(fused, "total").items() if n not in changed} == {
+        n: v for n, v in parts(plain, "total").items() if n not in changed
     }
 
 
@@ -149,7 +144,7 @@ def test_equal_stages_are_one_row():
 def test_gpt_oss_120b_needs_sixteen_logical_cores(tp, fits, even):
     found = asked(model="gpt-oss-120b", on="trn2.48xlarge", mode="inference", seq=4096, tp=tp, batch=4, dtype="bf16")
     # Routers, norms, outer biases, and with sixteen ranks keys and values are not split all the way.
-    held = parts(found)["weights"] / GIB
+    held = parts(found, "total")["weights"] / GIB
     assert even < held < 1.01 * even
     assert fits == found["fits"]
 
@@ -157,16 +152,16 @@ def test_gpt_oss_120b_needs_sixteen_logical_cores(tp, fits, even):
 def test_inference_keeps_weights_and_cache():
     question = {**LLAMA, "mode": "inference", "tp": 8, "dp": 8, "batch": 8, "context": 4096}
     found, narrow = asked(**question), asked(**question, kv_dtype="fp8")
-    each = parts(found)
+    each = parts(found, "total")
     assert {"weights", "activations", "embeddings_and_logits", "cache", "reserve"} == {
         name for name, value in each.items() if value
     }
     # Eight sequences a replica, one of eight heads a rank.
-    assert 8 * 4096 * 131_072 / 8 == each["cache"] == 2 * parts(narrow)["cache"]
+    assert 8 * 4096 * 131_072 / 8 == each["cache"] == 2 * parts(narrow, "total")["cache"]
     assert ("fp8", 8192) == (narrow.inputs["kv_dtype"], narrow.inputs["prefill"])
     sixteen = asked(**{**question, "tp": 16, "dp": 4, "batch": 16})
     # Twice as many sequences per replica, and no more heads to split.
-    assert 2 * each["cache"] == parts(sixteen)["cache"]
+    assert 2 * each["cache"] == parts(sixteen, "total")["cache"]
 
 
 @pytest.mark.parametrize("dtype", ["fp8", "mxfp8"])
@@ -174,7 +169,7 @@ def test_inference_keeps_weights_and_cache():
 def test_activations_have_16_bit_where_matrices_have_less(dtype, mode):
     """As in ``eval training`` and ``eval inference``."""
     on = "trn2.48xlarge" if dtype == "fp8" else "trn3.48xlarge"
-    wide, narrow = (parts(asked(**LLAMA | {"on": on}, tp=8, mode=mode, dtype=d)) for d in ("bf16", dtype))
+    wide, narrow = (parts(asked(**LLAMA | {"on": on}, tp=8, mode=mode, dtype=d), "total") for d in ("bf16", dtype))
     same = {"activations", "embeddings_and_logits", "transient", "buffers"}
     assert {n: wide[n] for n in same} == {n: narrow[n] for n in same}
     assert wide["activations"] > 0.0
@@ -183,8 +178,8 @@ def test_activations_have_16_bit_where_matrices_have_less(dtype, mode):
 
 def test_offloading_is_checked_against_the_host():
     found = asked(**LLAMA, tp=4, offload="optimizer")
-    whole = parts(asked(**LLAMA, tp=4))["optimizer"]
-    assert (whole, 0.0, True) == (found["host"], parts(found)["optimizer"], found["fits"])
+    whole = parts(asked(**LLAMA, tp=4), "total")["optimizer"]
+    assert (whole, 0.0, True) == (found["host"], parts(found, "total")["optimizer"], found["fits"])
     assert 2048 * GIB / 64 == found["host_capacity"]
     small = CATALOG.replace("trn2.48xlarge", {"host.memory": "1,024 GiB"})
     found = asked(small, **LLAMA, tp=4, offload="optimizer")
@@ -195,7 +190,7 @@ def test_offloading_is_checked_against_the_host():
 @pytest.mark.parametrize(("what", "stays"), [("activations", 2), ("weights", 2)])
 def test_two_layers_stay_on_the_device(what, stays):
     whole, found = asked(**LLAMA, tp=4), asked(**LLAMA, tp=4, offload=what)
-    assert math.isclose(stays / 32 * parts(whole)[what], parts(found)[what], rel_tol=1e-12)
+    assert math.isclose(stays / 32 * parts(whole, "total")[what], parts(found, "total")[what], rel_tol=1e-12)
     assert math.isclose(whole["total"], found["total"] + found["host"], rel_tol=1e-12)
 
 
@@ -279,7 +274,7 @@ def test_models_of_the_catalog(mode):
         question = {"model": name, "on": "trn1.32xlarge", "mode": mode, "seq": 512}
         found = asked(**question)
         count = parameters_of(model.node.spec)
-        assert 2 * count == parts(found)["weights"], name
+        assert 2 * count == parts(found, "total")["weights"], name
         ways = table(found, "Changes that fit").rows if not found["fits"] else ()
         assert all(row[3] for row in ways)
 

@@ -12,6 +12,7 @@ import pytest
 
 import trnspec
 from tests.support.engine import FOLDERS, everything, shipped
+from tests.support.evaluations import parts
 from tests.support.programs import Here, apart
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
@@ -46,10 +47,6 @@ def asked(catalog: Catalog | None = None, **question) -> Evaluation:
     found = evaluate("training", shipped() if catalog is None else catalog, **question)
     assert [] == list(unsound(found, "training"))
     return found
-
-
-def parts(found: Evaluation, of: str) -> dict[str, float]:
-    return {p.name: p.value for p in found.parts if p.of == of}
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 import trnspec
 from tests.perf.config_files import gpt2, llama, mixtral, written
 from tests.support.engine import FOLDERS, PER_SERVER, Rates, rates_of
+from tests.support.evaluations import parts
 
 COUNT = 50
 
@@ -25,10 +26,6 @@ def catalog():
 @pytest.fixture(scope="module")
 def rates(catalog) -> Rates:
     return rates_of(catalog)
-
-
-def parts(found, of) -> dict[str, float]:
-    return {p.name: p.value for p in found.parts if p.of == of}
 
 
 def agree(expected: dict[str, float], found: dict[str, float], relative: float = 1e-9) -> None:

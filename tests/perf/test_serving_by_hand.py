@@ -14,6 +14,7 @@ import pytest
 import trnspec
 from tests.perf.config_files import llama, mixtral, written
 from tests.support.engine import FOLDERS, Rates, rates_of
+from tests.support.evaluations import parts
 
 COUNT = 50
 SIZES = {"bf16": 2, "fp8": 1}
@@ -80,10 +81,6 @@ def one_pass(
         "head": max(2 * logits * output / rates.peak, weight * output / rates.memory),
         "tensor": shape.layers * 2 * sent + gathered,
     }
-
-
-def parts(found, of) -> dict[str, float]:
-    return {p.name: p.value for p in found.parts if p.of == of}
 
 
 def agree(expected: dict[str, float], found: dict[str, float]) -> None:

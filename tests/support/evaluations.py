@@ -182,6 +182,21 @@ def keywords(run):
     return lambda catalog, **given: call(run, catalog, bound(inputs(run, "x"), given, "x"))
 
 
+def parts(found: Evaluation, of: str) -> dict[str, float]:
+    """The parts of an answer by name."""
+    return {p.name: p.value for p in found.parts if p.of == of}
+
+
+def assumed(found: Evaluation) -> dict[str, str]:
+    """The values of assumptions by name."""
+    return {a.name: a.value for a in found.assumptions}
+
+
+def table(found: Evaluation, title: str) -> Table:
+    """The table of a title."""
+    return next(t for t in found.tables if t.title == title)
+
+
 def install(folder, monkeypatch) -> Site:
     """The plugin above as an installed distribution ``trnspec-samples 1.0``, in this process too."""
     site = Site(folder)
