@@ -10,7 +10,8 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.result import Table as Rows
-from trnspec.evaluation.sweeps import SHORT, FigureValue
+from trnspec.evaluation.summary import SYNONYMS, label
+from trnspec.evaluation.sweeps import FigureValue
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, Table, table
@@ -126,7 +127,7 @@ def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
 def column(head: str, *, identity: bool = False) -> Column:
     """The column of a heading; one of the same name as why there is no answer gets a prefix."""
     name = f"input or answer {head}" if head in REFUSED else head
-    return Column(name, key=SHORT.get(head.partition(" [")[0], ""), identity=identity)
+    return Column(name, key=SYNONYMS.get(label(head.partition(" [")[0]), ""), identity=identity)
 
 
 def _table(

@@ -15,7 +15,7 @@ from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import Scale, columns, common, edge, mark, measure, outward, predicted, printed
-from trnspec.evaluation.result import command
+from trnspec.evaluation.result import SHORT, command
 from trnspec.evaluation.summary import (
     BAR,
     COMMAND,
@@ -72,12 +72,7 @@ _AGREES = re.compile(r", agrees\b")
 _SHARE = re.compile(r"^(  (?:bottleneck|largest part) .*) \(\d[^()]*%[^()]*\)$", re.MULTILINE)
 """The share of the bottleneck in a summary."""
 _JSON = "--format json"
-_SHORT = {
-    "ttft": "time_to_first_token",
-    "tpot": "time_per_output_token",
-    "tokens_per_s_per_chip": "throughput_per_chip",
-    "usd": "million_tokens",
-}
+_SHORT = {**SHORT, "tokens_per_s_per_chip": "throughput_per_chip", "usd": "million_tokens"}
 """Names of columns by the answers that they have the values of."""
 
 

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 Value = float | int | str | bool
 
 
-_SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
-"""Names of answers in tables."""
+SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
+"""Names of answers by what people call them, which tables have as names of columns."""
 
 
 def _unknown(name: object, names: Iterable[str]) -> NoReturn:
     """Raises the error for a name that is not there."""
     known = list(names)
     snake = str(name).strip().casefold().replace(" ", "_").replace("-", "_")
-    snake = _SHORT.get(snake, snake)
+    snake = SHORT.get(snake, snake)
     hint = f"did you mean {snake!r}?" if snake in known else did_you_mean(str(name), known)
     raise UnknownNameError(f"there is no answer {name!r}; {hint or 'there are ' + (', '.join(known) or 'none')}")
 

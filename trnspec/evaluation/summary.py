@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.evaluation.measures import measure, printed
+from trnspec.evaluation.result import SHORT
 from trnspec.text_table import columns_of, escape, padded, wrapped
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _UPPER_CASE = {
     "hbm": "HBM",
     "flops": "FLOPs",
 }
-SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
+SYNONYMS = {name.replace("_", " "): short.upper() for short, name in SHORT.items()}
 _SUMMARY_ENTRIES = 8
 _SUMMARY_ANSWERS = 3
 _MAIN = (

@@ -453,7 +453,7 @@ def sweep_table(rows: Sequence[Row]) -> Table:
         given = [each.get(name) for each in answers]
         values = [None if a is None else a.value for a in given]
         within = common(values, units[name])
-        head = with_unit(SHORT.get(name, label(name)), within)
+        head = with_unit(SYNONYMS.get(label(name), label(name)), within)
         column = Column(head, right=any(map(is_number, values)), importance=_IMPORTANCE.get(name, 0), key=name)
         columns[column] = [None if a is None else _cell(a, units[name], within) for a in given]
     if any(isinstance(result, RefusalError) for _, result in rows):
@@ -462,10 +462,6 @@ def sweep_table(rows: Sequence[Row]) -> Table:
             _refused(r, numbers) if isinstance(r, RefusalError) else "" for _, r in rows
         ]
     return table(list(columns), list(zip(*columns.values(), strict=True)), "--columns")
-
-
-SHORT = {name.replace(" ", "_"): short for name, short in SYNONYMS.items()}
-"""Answers that people call by other names."""
 
 
 def _refused(refusal: RefusalError, numbers: Mapping[str, int]) -> str:
