@@ -254,10 +254,10 @@ COMMAND = """\
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 
 
-@click.command("count", cls=GroupedCommand, examples=(("trnspec count", "The number of chips:"),))
+@documented("count", ("trnspec count", "The number of chips:"))
 @catalog_options
 def command(**options: object) -> None:
     \"\"\"Print the number of chips in the catalog.\"\"\"

@@ -86,7 +86,7 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
         )
         for values, varied, (_, result) in zip(given, figures, rows, strict=True)
     ]
-    return _table(heads, records, [result for _, result in rows], axis_cells(rows[0][0]))
+    return answer_table(heads, records, [result for _, result in rows], axis_cells(rows[0][0]))
 
 
 def ranked(shown: Table, sort: str | None) -> Table:
@@ -124,13 +124,13 @@ def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def column(head: str, *, identity: bool = False) -> Column:
+def _column(head: str, *, identity: bool = False) -> Column:
     """The column of a heading; one of the same name as why there is no answer gets a prefix."""
     name = f"input or answer {head}" if head in REFUSED else head
     return Column(name, key=SYNONYMS.get(label(head.partition(" [")[0]), ""), identity=identity)
 
 
-def _table(
+def answer_table(
     heads: Sequence[str],
     records: Sequence[Mapping[str, Any]],
     results: Sequence[Evaluation | RefusalError],
@@ -145,7 +145,7 @@ def _table(
         varied: The headings of what varies.
     """
     return table(
-        [*(column(head, identity=head in varied) for head in heads), *REFUSED],
+        [*(_column(head, identity=head in varied) for head in heads), *REFUSED],
         [[*(r.get(h) for h in heads), *_refusal(result)] for r, result in zip(records, results, strict=True)],
     )
 
@@ -172,7 +172,7 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
             cells_ = [{names[h]: v for h, v in zip(_heads(each), row, strict=True)} for row in each.rows]
         records += [{**axis_cells(chosen), EVIDENCE: kind, **row} for row in cells_]
         results += [result] * len(cells_)
-    return _table([*varied, *names.values()], records, results, axes)
+    return answer_table([*varied, *names.values()], records, results, axes)
 
 
 def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:

@@ -9,25 +9,23 @@ import click
 from attrs import asdict
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.eval_csv import REFUSED, column, ranked
+from trnspec.cli.eval_csv import answer_table, flat, ranked
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import (
     format_option,
     print_sections,
     report_findings,
-    show,
     table_options,
     versioned_json,
-    width,
 )
 from trnspec.errors import RefusalError, TrnspecError, UsageError
-from trnspec.text_table import Table, csv, markdown, table, wrapped
+from trnspec.text_table import Block, Table, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.scenarios import Difference, Outcome, ResolvedScenario
+    from trnspec.evaluation.scenarios import Outcome, ResolvedScenario
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.scenarios import Scenarios
@@ -161,34 +159,22 @@ def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str,
     return "; ".join(filter(None, parts))
 
 
-def _about(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str]) -> dict[str, Any]:
+def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str], **more: Any) -> None:
     from trnspec.output.reporters.evaluation import refusal
 
-    scenarios = [
-        {
-            "name": o.scenario.name,
-            "evaluator": o.scenario.evaluator,
-            "inputs": o.scenario.inputs,
-            "assume": o.scenario.assume,
-            "use_claims": o.scenario.use_claims,
-            **(
-                {"refusal": refusal(o.result)}
-                if isinstance(o.result, RefusalError)
-                else {"evaluation": o.result.to_dict()}
-            ),
-        }
-        for o in outcomes
-    ]
-    return {"name": node.name, "title": node.metadata.title, "catalog": chosen, "scenarios": scenarios}
-
-
-def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str], **more: Any) -> None:
-    click.echo(versioned_json({**_about(node, outcomes, chosen), **more}))
+    scenarios: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        given, found = outcome.scenario, outcome.result
+        row: dict[str, Any] = {"name": given.name, "evaluator": given.evaluator, "inputs": given.inputs}
+        row |= {"assume": given.assume, "use_claims": given.use_claims}
+        row |= {"refusal": refusal(found)} if isinstance(found, RefusalError) else {"evaluation": found.to_dict()}
+        scenarios.append(row)
+    about = {"name": node.name, "title": node.metadata.title, "catalog": chosen, "scenarios": scenarios}
+    click.echo(versioned_json({**about, **more}))
 
 
 def _flat(outcomes: Sequence[Outcome]) -> Table:
     """One row for each scenario: what it gives, the answers in base units, and why there are none."""
-    from trnspec.cli.eval_csv import flat
     from trnspec.output.reporters.evaluation import cells
 
     records = []
@@ -196,16 +182,12 @@ def _flat(outcomes: Sequence[Outcome]) -> Table:
         scenario, result = outcome.scenario, outcome.result
         row = {"scenario": scenario.name, "evaluator": scenario.evaluator, **flat(scenario.inputs)}
         row["assume"] = "; ".join(f"{path}={value}" for path, value in scenario.assume.items())
-        if isinstance(result, RefusalError):
-            row |= dict(zip(REFUSED, (result.reason, str(result), result.place, result.hint), strict=True))
-        else:
-            row |= {head: value for group in cells(result).values() for head, value in group.items()}
+        for group in () if isinstance(result, RefusalError) else cells(result).values():
+            row |= group
         records.append(row)
     inputs = dict.fromkeys(name for o in outcomes for name in o.scenario.inputs)
     heads = dict.fromkeys(["scenario", "evaluator", *inputs, "assume", *(h for row in records for h in row)])
-    ordered = [*(h for h in heads if h not in REFUSED), *REFUSED]
-    columns = [head if head in REFUSED else column(head, identity=head == "scenario") for head in ordered]
-    return table(columns, [[row.get(head) for head in ordered] for row in records])
+    return answer_table(list(heads), records, [o.result for o in outcomes], {"scenario"})
 
 
 def _diff(
@@ -218,7 +200,7 @@ def _diff(
     inputs = changed_inputs(one, other, graph)
     answers, equal = changed_answers(one, other)
     if format_ == "json":
-        data = {"inputs": [_plain(d) for d in inputs], "answers": [_plain(d) for d in answers], "equal": equal}
+        data = {"inputs": list(map(asdict, inputs)), "answers": list(map(asdict, answers)), "equal": equal}
         _json(node, outcomes, chosen, diff={"of": names, **data})
         return
     if format_ == "csv":
@@ -240,12 +222,5 @@ def _diff(
     if not inputs:
         notes.insert(0, "The inputs are equal.")
     head = f"{node.metadata.title}: {names[0]} and {names[1]}"
-    if format_ == "markdown":
-        click.echo("\n".join([f"{head}\n", *map(markdown, tables), *(f"{note}\n" for note in notes)]), nl=False)
-    else:
-        show([wrapped("", head, width()), *tables, *(wrapped("", note, width()) for note in notes)])
-
-
-def _plain(one: Difference) -> dict[str, Any]:
-    data = asdict(one)
-    return {**data, "values": list(one.values), "texts": list(one.texts)}
+    blocks: list[Block] = [head, *tables, *notes]
+    print_sections([("", block) for block in blocks], format_)
