@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec.errors import UnknownNameError
 from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Edit, Path, Place
 
@@ -280,3 +281,9 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     """``did you mean 'bandwidth'?``, or an empty text if no name is similar."""
     names = nearest(word, words)
     return f"did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
+def unknown_name(message: str, word: str, words: Iterable[str]) -> UnknownNameError:
+    """The error of a name that does not exist, with the nearest ones."""
+    hint = did_you_mean(word, words)
+    return UnknownNameError(f"{message}; {hint}" if hint else message)

@@ -27,7 +27,13 @@ def catalogs():
 
 
 def test_every_kind_of_slip_is_made(catalogs):
-    assert set(CAUSES) == {slip.kind for slip in slips(catalogs)}
+    missing = set(CAUSES)
+    for slip in slips(catalogs):
+        missing.discard(slip.kind)
+        if not missing:
+            break
+
+    assert missing == set()
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import QuantityError, UnknownNameError, UsageError
+from trnspec.diagnostics import unknown_name
+from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.provenance import Stated
 from trnspec.plots.chart import UNKNOWN, Axis, Chart, Ends, Limit, Panel, Points
@@ -57,8 +57,7 @@ def statements(graph: Graph, node: Node[Any], at: str) -> list[Statement]:
     """
     known = {fact.at: fact for fact in facts(graph, node)}
     if at not in known:
-        hint = did_you_mean(at, known)
-        raise UnknownNameError(f"{node.name} states no {at}" + (f"; {hint}" if hint else ""))
+        raise unknown_name(f"{node.name} states no {at}", at, known)
     fact = known[at]
     result = [Statement(c.source, c.as_of, c.verdict, str(c.says), _read(str(c.says), fact)) for c in fact.conflicting]
     if fact.value is not None:

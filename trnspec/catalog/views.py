@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 from attrs import field, frozen
 
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.diagnostics import unknown_name
+from trnspec.errors import UsageError
 from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.facts import facts
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
@@ -118,8 +118,7 @@ class DocumentView(InNotebook):
         """
         stated = self.figures
         if path not in stated:
-            hint = did_you_mean(path, stated)
-            raise UnknownNameError(f"{self.name} states no {path}" + (f"; {hint}" if hint else ""))
+            raise unknown_name(f"{self.name} states no {path}", path, stated)
         return stated[path]
 
     def total(self, path: str) -> Amount:
@@ -302,8 +301,7 @@ class Documents(Mapping[str, V_co], Generic[V_co]):
         if name in self._names or name in self._catalog.unknown:
             view: Any = self._catalog[name]
             return view  # type: ignore[no-any-return]  # the view has the fields of the spec
-        hint = did_you_mean(name, self._names)
-        raise UnknownNameError(f"no {self._label} is named {name!r}" + (f"; {hint}" if hint else ""))
+        raise unknown_name(f"no {self._label} is named {name!r}", name, self._names)
 
     def where(self, condition: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[V_co]:
         """The documents of this kind that fulfil a condition: ``cat.chips.where("memory.capacity > 90 GiB")``.

@@ -27,8 +27,8 @@ from trnspec.catalog.query.tree import (
     Quotient,
     Term,
 )
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, library
+from trnspec.diagnostics import did_you_mean, unknown_name
+from trnspec.errors import library
 from trnspec.graph.values import PathValue, Side, Sort
 from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import IN_GRAPH
@@ -86,8 +86,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
             UnknownNameError: There is no such column; the message lists the nearest.
         """
         if name not in self.columns:
-            hint = did_you_mean(name, self.columns)
-            raise UnknownNameError(f"the result has no column {name!r}" + (f"; {hint}" if hint else ""))
+            raise unknown_name(f"the result has no column {name!r}", name, self.columns)
         index = self.columns.index(name)
         return tuple(None if (cell := row[index]) is None else cell.value for row in self.cells)
 

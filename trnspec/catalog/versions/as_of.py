@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import evolve, field, frozen
 
+from trnspec.catalog.versions.changes import set_at
 from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import inherited
@@ -254,11 +255,7 @@ class _Dated:
             value = {"value": chosen.says.text, "source": claim.source.name}
             if claim.where is not None:
                 value["where"] = claim.where
-        *parents, last = path
-        parent: Any = data
-        for step in parents:
-            parent = parent.setdefault(step, {}) if isinstance(parent, dict) else parent[step]
-        parent[last] = value
+        set_at(data, path, value)
 
     def _claims(self) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
         """The claims published by the date, without those that are adopted, and their positions in the file."""

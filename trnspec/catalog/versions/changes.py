@@ -75,7 +75,7 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
     try:
         replaced = structure(node.kind, spec, node.document, data, node.units)
         for path_, value in _assumed(node, replaced):
-            _set(data, path_, value)
+            set_at(data, path_, value)
         replaced = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
         errors += [
@@ -155,8 +155,9 @@ def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
     return assumed
 
 
-def _set(data: Any, path: Path, value: Any) -> None:
+def set_at(data: Any, path: Path, value: Any) -> None:
+    """Write a value at a path of plain data, and the mappings above it."""
     *parents, last = path
     for step in parents:
-        data = data[step]
+        data = data.setdefault(step, {}) if isinstance(data, dict) else data[step]
     data[last] = value

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import QuantityError, UnknownNameError
+from trnspec.diagnostics import unknown_name
+from trnspec.errors import QuantityError
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread
 from trnspec.quantities.quantity import Quantity, parse
@@ -199,8 +199,7 @@ def _chosen(
     known = {**old.aliases, **new.aliases} | {n: n for lacking in (*unknown, old.broken, new.broken) for n in lacking}
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known)
-            raise UnknownNameError(f"neither side has a document named {name!r}" + (f"; {hint}" if hint else ""))
+            raise unknown_name(f"neither side has a document named {name!r}", name, known)
         # A name may be an alias on one side and a document of its own on the other.
         chosen |= {side.aliases.get(name, name) for side in (old, new)}
     return chosen

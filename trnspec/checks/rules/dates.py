@@ -407,7 +407,7 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=_name):
+    for _, source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.items()):
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)
@@ -474,11 +474,6 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
 
 
-def _name(node: Node[Any]) -> str:
-    return node.name
-
-
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:
     """The source that a reference names; ``None`` if the document has another kind, which is reported elsewhere."""
-    node = None if ref is None else graph.find(ref)
-    return node if node is not None and isinstance(node.spec, Source) else None
+    return None if ref is None else graph.lookup(ref.name, Source)

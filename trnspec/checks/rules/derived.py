@@ -18,6 +18,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
+from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, shape_at
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.document import Node
-    from trnspec.model.figure import Figure
     from trnspec.yaml import Path
 
 
@@ -145,36 +145,34 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 5, for functions of intervals.
     """
-    for path, figure in graph.figures(node).items():
-        for key in ("derived", "check"):
-            formula = getattr(figure, key)
-            if formula is None:
-                continue
-            try:
-                result = _result(formula, node, path, graph)
-            except UnusableOperandError:
-                continue
-            except FormulaError as error:
-                yield Finding((*path, key), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
-                continue
-            if not result.overlaps(figure.value.interval):
-                yield _mismatch(Site(node, path), figure, key, result, graph)
-    for path, _, value in leaves(node.spec, ("spec",)):
-        origin = origin_of(value)
-        if origin is None or origin.derived is None:
-            continue
+    for path, key, formula, value in _formulas(node, graph):
         try:
-            result = _result(origin.derived, node, path, graph)
+            result = _result(formula, node, path, graph)
         except UnusableOperandError:
             continue
         except FormulaError as error:
-            yield Finding((*path, "derived"), str(error), "write for instance: 2 x 16")
+            example = "8 x 128 x 128 x 2 x 2.4 GHz" if isinstance(value, Figure) else "2 x 16"
+            yield Finding((*path, key), str(error), f"write for instance: {example}")
             continue
-        if not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
-            shown = f"{float(result.low):,.6g}"
-            message = f"{dotted(path)} is {value}, but {origin.derived} is {shown}"
-            see = (at(node, (*path, "derived"), text=f"the formula: {origin.derived}"),)
+        if isinstance(value, Figure):
+            if not result.overlaps(value.value.interval):
+                yield _mismatch(Site(node, path), value, key, result, graph)
+        elif not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
+            message = f"{dotted(path)} is {value}, but {formula} is {float(result.low):,.6g}"
+            see = (at(node, (*path, key), text=f"the formula: {formula}"),)
             yield Finding((*path, "value"), message, "update the count or its formula", see)
+
+
+def _formulas(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, str, str, Any]]:
+    """The formulas of figures, then of counts: the path, the key, the formula and the value."""
+    for path, figure in graph.figures(node).items():
+        for key in ("derived", "check"):
+            if (formula := getattr(figure, key)) is not None:
+                yield path, key, formula, figure
+    for path, _, value in leaves(node.spec, ("spec",)):
+        origin = origin_of(value)
+        if origin is not None and origin.derived is not None:
+            yield path, "derived", origin.derived, value
 
 
 def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Graph) -> Finding:
