@@ -13,6 +13,7 @@ from tests.support.printed_facts import sayings
 from trnspec.api import graph as load
 from trnspec.errors import QuantityError
 from trnspec.quantities.quantity import Quantity, parse
+from trnspec.yaml import read_text
 
 DATA = Path(__file__).parents[1] / "data"
 PLUGINS = Path(__file__).parents[2] / "plugins"
@@ -20,82 +21,11 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 with (DATA / "facts_2026_11.csv").open(newline="", encoding="utf-8") as _table:
     ROWS = dict(enumerate(csv.DictReader(_table), 2))
 
-SOURCES = {
-    "aws-neuron/aws-neuron-driver": "neuron-driver-9cc489e",
-    "aws-neuron/aws-neuron-sdk src/libnrt": "neuron-nrt-header-2026-08",
-    "aws-neuron/aws-neuron-sdk about-neuron": "neuron-logical-neuroncore-config-2026-08",
-    "stored document 70891553229": "neuron-availability-survey-2026-10",
-    "moto 5.2.5": "ec2-api-moto-5.2.5",
-    "aws/karpenter-provider-aws": "karpenter-bandwidth-2026-08",
-    "https://awsdocs-neuron.readthedocs-hosted.com/en/v2.33.0/release-notes": "neuron-runtime-release-notes-2026-10",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) release notes 2.32": "neuron-release-notes-2.32",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) release notes 2.29": "neuron-release-notes-2.29",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) trainium3 page": "neuron-trainium3-2026-10",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) both pages": "neuron-trainium3-arch-2026-10",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) nki": "neuron-trainium2-arch-2.29",
-    "https://awsdocs-neuron.readthedocs-hosted.com/ (search excerpt) UltraServer": "neuron-ultraserver-operator-2026-10",
-    "yahavb/trn2-matmul-bench matmul": "matmul-bench-log-2026-05",
-    "yahavb/trn2-matmul-bench results": "collective-bench-2026",
-    "jimburtoft/": "mimo-v2-flash-profile",
-    "aws-neuron/neuronx-distributed-inference": "nxd-inference-4bcdc54",
-    "Fierce Network / DCD": "dcd-trainium3-2024",
-}
-"""The source in the catalog, by the beginning of the source of a row."""
-
-_SIZES = ("trn3pd98.3xlarge", "trn3s-es.3xlarge", "trn3sn.3xlarge", "trn3sn-es.3xlarge")
-DOCUMENTS = {
-    "trn3p.48xlarge": ("trn3-gen1-server",),
-    "trn3 (PDS)": ("trn3.48xlarge", "trn3s-es.48xlarge", "trn3sn.48xlarge", "trn3sn-es.48xlarge"),
-    "trn3pds98": ("trn3-gen1-server",),
-    "trn2 logical core": ("neuroncore-v3",),
-    "trn logical core": ("neuroncore-v2", "neuroncore-v3", "neuroncore-v4"),
-    "trainium1/trainium2": ("trainium1", "trainium2"),
-    "neuron collectives": ("neuroncore-v3", "neuroncore-v4"),
-    "trn3pd / trn3pds": ("trn3-gen1-server",),
-    "trn3 3xlarge": _SIZES,
-    "trn3": ("trn3.48xlarge",),
-    "neuroncore": ("neuroncore-v2", "neuroncore-v3", "neuroncore-v4"),
-    "trn3 UltraServer Gen2": ("trn3-gen2-ultraserver",),
-    "trn2": ("trn2.48xlarge",),
-    "trn3 UltraServer": ("trn3-gen1-ultraserver",),
-    "trn3pds98.48xlarge": ("trn3-gen1-ultraserver",),
-}
-"""The documents that have a row, where the subject is not the name of one; each of them must have it."""
-
-OF_ROW = {
-    56: ("trn3-gen1-server", "trn3-gen2-server"),
-    65: ("neuroncore-v4",),
-    70: ("neuronlink-v3",),
-    71: ("neuroncore-v3",),
-    73: ("trainium3-tdp",),
-}
-"""The same of rows whose subject is a chip and whose figure is that of its core, link or power."""
-
-PRINTED = {
-    14: ("two devices on a tray",),
-    17: ("supports_hbm_7200 is 0",),
-    18: ("NRT_INSTANCE_TRN3 = 14",),
-    19: ("NRT_INSTANCE_TRN3PDS98 = 15",),
-    21: ("16 GiB", "24 GiB", "36 GiB"),
-    34: ("A0, trn3 is B1",),
-    35: ("us-east-2", "ap-south-2"),
-    36: ("ap-south-2", "ap-southeast-4", "sa-east-1"),
-    37: ("no Trn3 size is described",),
-    38: ("7,680 GB",),
-    40: ("524288 MiB",),
-    56: ("supported from release 2.29",),
-    57: ("by up to 2x",),
-    59: ("4.7 TB/s",),
-    71: ("138.3 TFLOPS", "116.4 TFLOPS"),
-    73: ("over 1,000 W",),
-}
-"""What the catalog has of a row that is printed in another form; of several each is in one of the documents."""
-
-ELSEWHERE = {
-    39: "a comparison of all records, in the note of ec2-api-moto-5.2.5; the claims of each size repeat its figures",
-    53: "a release of software, in the note of neuron-runtime-release-notes-2026-10",
-}
-"""Rows that are not about one figure of hardware, with the place where the catalog states them."""
+TABLE = read_text(Path(__file__).with_name("printed_facts_2026_11.yaml").read_text("utf-8"), "facts.yaml").data
+SOURCES, DOCUMENTS = TABLE["sources"], TABLE["documents"]
+OF_ROW, PRINTED, ELSEWHERE = (
+    {int(number): value for number, value in TABLE[key].items()} for key in ("of_row", "printed", "elsewhere")
+)
 
 
 @pytest.fixture(scope="module")
