@@ -48,90 +48,15 @@ STORED = "answers/catalog.txt"
 # A catalog with clusters, prices and powers, and what it was before.
 PAGES = [source("old", "2022-05-01"), source("mid", "2023-04"), source("new", "2024-06-02"), source("late", "2024-12", dating="not-before"),
          source("blog", "2023-09-09", "third-party")]  # fmt: skip
-WIRE = document("Link", "wire", "spec: {connects: chips, bandwidth: {both: 100 GB/s}}", "source: old")
-CHIP = """\
-spec:
-  launched: 2022-10
-  dies: {value: 4, where: line 7}
-  peak: {dense: {bf16: 190 TFLOPS, fp16: 190 TFLOPS, fp8: {value: 380 TFLOPS, derived: 2 x 190 TFLOPS}}}
-  memory: {capacity: 32768 MiB, bandwidth: {value: 820 GB/s, source: mid, note: of both stacks}, technology: HBM}
-  power: {value: 500 W, source: late}
-  ratios: [{of: spec.peak.dense.bf16, over: before, says: 2x, source: new, where: line 3}]
-claims:
-  - {at: "spec.peak.dense.{bf16,fp16}", says: 210 TFLOPS, source: old, where: page 1, verdict: superseded, reason: It was lowered.}
-  - {at: spec.peak.dense.bf16, says: 0.2 PFLOPS, source: blog, verdict: rounded, reason: To one digit.}
-  - {at: spec.dies, says: 2, source: old, verdict: superseded, reason: It was two.}
-  - {at: spec.memory.capacity, says: 32 GiB, source: mid}
-  - {at: spec.memory.bandwidth, says: 800 GB/s, source: old, verdict: superseded, reason: It was measured.}
-  - {at: spec.memory.bandwidth, says: 900 GB/s, source: blog, verdict: rejected, reason: It is the rate of another chip.}
-  - {at: spec.power, says: 450 W, source: mid, verdict: superseded, reason: It was of the board.}
-  - {at: spec.memory.technology, says: HBM2, source: blog, verdict: unresolved, reason: Nothing else names it.}"""
-PART = document("Chip", "part", CHIP, "source: new, aliases: [piece], note: the first of all")
-OTHER = document(
-    "Chip", "before", "spec: {peak: {dense: {bf16: 95 TFLOPS}}, memory: {capacity: 16 GiB}}", "source: old"
-)
-BOX = document(
-    "Server",
-    "box",
-    """\
-spec:
-  chips: {chip: part, count: 4}
-  host: {vcpus: 8, memory: 64 GiB}
-  fabric: {link: wire, topology: {shape: ring, dimensions: [4]}, links_per_chip: 2}
-  stated: {peak: {dense: {bf16: 0.76 PFLOPS}}}
-claims:
-  - {at: spec.chips.count, says: 8, source: old, verdict: superseded, reason: It had eight.}
-  - {at: spec.stated.memory.capacity, says: 0.1 TB, source: blog, verdict: unresolved, reason: Of which}""",
-    "source: mid",
-)
-CLUSTER = document("Cluster", "hall", "spec: {servers: [box], chips: 'over 1,000'}", "source: new")
-PRICE = document(
-    "Price",
-    "box-spot",
-    "spec: {server: box, type: spot, hourly: {us-east-1: 4.15 USD/h, unstated: 2 USD/h}}",
-    "source: new",
-)
-POWER = document("Power", "part-tdp", "spec: {of: part, type: tdp, power: 480 W}", "source: late")
+DATA_OF = read_text(Path(__file__).with_name("outputs.yaml").read_text("utf-8"), "outputs.yaml").data
+WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER, FORMER, GONE, CORE_OF_EDITION, OVERLAY = DATA_OF["documents"].values()
 NOW = graph(*PAGES, WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER)
-FORMER = document(
-    "Chip",
-    "part",
-    "spec: {launched: 2022-11, dies: 2, peak: {dense: {bf16: 210 TFLOPS, fp16: 210 TFLOPS}},"
-    " memory: {capacity: 32 GiB, bandwidth: 820 GB/s}, sbuf: 1 MiB}\n"
-    "claims: [{at: spec.dies, says: 2, source: old}, {at: spec.sbuf, says: 1 MiB, source: old},"
-    " {at: spec.memory.capacity, says: 32 GiB, source: mid, verdict: unresolved, reason: Of one}]",
-    "source: old, where: line 1",
-)
-GONE = document("Link", "rope", "spec: {connects: servers}", "source: old")
 THEN = graph(*PAGES[:2], FORMER, document("Chip", "before", "spec: {memory: {capacity: 16 GiB}}", "source: old"), GONE)
 
-ERRORS = [
-    "", "chip where", "chips whre memory.capacity > 1 GiB", "chp where x = 1", "chip where memory.capacty > 1 GiB", "chip where memory.capacity", "chip where memory.capacity >",
-    "chip where memory.capacity > 5", "chip where memory.capacity > 5 TFLOPS", "chip where memory.capacity > 5 GB/s", 'chip where memory.capacity > "5 GiB"', "chip where memory > 5 GiB", "chip where dies > 5 GiB",
-    'chip where dies = "2"', "chip where dies ~ 2", "chip where launched > 2022", 'chip where launched = "soon"', 'chip where name > "a"', "chip where name = full", "chip where name = 5", 'chip where name = "ful"',
-    'link where connects = "chip"', 'link where connects = "everything"', "link where other.odd > 1 GB", "chip where 1 = 1", "chip where 5 GiB < 6 GiB", "chip where memory.capacity / name > 1", "chip where dies / memory.capacity > 1",
-    "chip where peak.dense.bf16 / memory.capacity > 1", "chip where memory.capacity = dies", "chip where (dies = 2", "chip where dies = 2)", "chip where dies = 2 and", "chip where not", "chip where known", "chip where known 5",
-    'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth.both > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
-    "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
-    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where memory.capacity > capcity",
-    "chip where 5 GiB > capcity",
-    "chip where peak.dense.bf16 > name",
-    "chip where dies = 1e3 x",
-]  # fmt: skip
-FOUND = [
-    ("chip", {}), ("chip where memory.capacity > 60 GiB", {}), ("server where chips.count >= 2 and memory.capacity / chips.count > 1 GiB", {}), ("chip where not peak.dense.bf16 > 1 TFLOPS", {}),
-    ("chip", {"columns": ["name", "dies", "memory.capacity / dies", "peak.dense.bf16"]}), ("server", {"sort": ["memory.capacity"]}), ("server", {"sort": ["-memory.capacity"]}), ("server", {"sort": [" - chips.count", "name"]}),
-    ("chip", {"sort": ["dies"]}), ("chip", {"sort": ["-dies"]}), ("link", {"columns": ["other.odd", "connects"]}), ("source", {"sort": ["as_of"]}), ("ultraserver where unknown stated and known peak", {}), ("chip", {"columns": ["peak.dense.bf16 / memory.bandwidth"]}),
-    ("server where 3 <= chips.count", {}), ("server where 4 > chips.count", {}), ("server where 5 != chips.count", {}), ("server where host.memory < memory.capacity", {}), ('chip where launched >= "2022"', {}), ('chip where "2023" > launched', {}),
-]  # fmt: skip
-OPTIONS = [
-    {"columns": ["nothing"]}, {"columns": ["memory.capacity /"]}, {"columns": [""]}, {"sort": ["memory"]}, {"sort": ["-memory.capacty"]}, {"sort": ["- "]}, {"columns": ["memory.capacity / launched"]}, {"sort": ["other"]},
-]  # fmt: skip
-QUERIES = ["chip", "Chip where not (dies = 2 or known sbuf)", 'chip where dies = 2 and (memory.capacity > 1 GiB or not name = "a\\"b\\\\c")', "chip where peak.dense.bf16 / memory.capacity = 2 or unknown dies", "chip where 2 < dies and dies ~ 3 or dies = 4"]  # fmt: skip
-CHANGES = [
-    {"memory.capacity": "64 GiB"}, {"spec.memory.capacity": "64 GiB", "dies": 8}, {"memory.capacty": "64 GiB"}, {"memory.capacity": "64 GB/s"}, {"memory.capacity": None}, {"memory.bandwidth": None}, {"sbuf": None}, {"power": "up to 600 W"},
-    {"dies.x": 5}, {"dies": "two"}, {"peak.dense.fp32": {"value": "5 TFLOPS", "source": "old"}}, {"dies": "x", "memory.capacty": 1}, {"peak.dense": {"bf16": "1 TFLOPS"}}, {"memory": {"capacity": "1 GiB"}}, {"other.new": "5 us"},
-]  # fmt: skip
+ERRORS, OPTIONS, QUERIES, CHANGES, WORDS = (
+    DATA_OF[key] for key in ("errors", "options", "queries", "changes", "words")
+)
+FOUND = [tuple(row) for row in DATA_OF["found"]]
 DATES = ["2022", "2022-05", "2023-03", "2023-04", "2023-10", "2024-06-01", "2024-06-02", "2024-11", "2025"]
 
 
@@ -189,28 +114,6 @@ def queries() -> Iterator[str]:
         yield str(parse_query(text))
 
 
-WORDS = (
-    "name",
-    "dies",
-    "memory.capacity",
-    "launched",
-    "chip",
-    "memory",
-    "5",
-    "5 GiB",
-    '"full"',
-    "2023",
-    "=",
-    ">",
-    "~",
-    "/",
-    "and",
-    "not",
-    "(",
-    "known",
-)
-
-
 def slips_in_queries() -> Iterator[str]:
     """Each word of valid queries replaced by others: what is found, or the error."""
     texts = [*(text for text, _ in FOUND), *QUERIES]
@@ -224,10 +127,7 @@ def slips_in_queries() -> Iterator[str]:
 
 def conditions() -> Iterator[str]:
     """Conditions in which a path alone is true or false, with percentages; columns and sort keys."""
-    for text in (
-        "in_time", "in_time and fits", "in_time or not fits", "not (in_time)", "(in_time and cost > 5 USD)", "in_time fits", "in_time = 1", "in_time,", "mfu > 40 %", "40 % < mfu",
-        "mfu > 40%", "known mfu and mfu <= 1", "unknown a.b or c", "(in_time", "in_time)", "a / b", "a / b > 2", "and", "", "not", "in_time not", "5", "'x'", 'name ~ "x"', "a and b or c and not d",
-    ):  # fmt: skip
+    for text in DATA_OF["conditions"]:
         yield f"{text}: {error(lambda: f'{parse_condition(text)!r} {parse_condition(text)}')}"  # noqa: B023  # called here
         yield f"term {text}: {error(lambda: repr(parse_term(text)))}"  # noqa: B023
 
@@ -383,24 +283,6 @@ def _rounded(text: str) -> str:
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.6g}", text)
 
 
-OVERLAY = """\
-change:
-  part: {memory.capacity: 64 GiB, dies: 8}
-  piece:
-    power: null
-  box: {chips.count: 3}
-add:
-  - api_version: trnspec/v1
-    kind: Server
-    metadata: {name: mine, title: Mine, aliases: [own]}
-    spec: {chips: {chip: other, count: 2}}
-  - api_version: trnspec/v1
-    kind: Chip
-    metadata: {name: other, title: Other}
-    spec: {peak: {}, memory: {capacity: 10 GiB}}
-"""
-
-
 def overlays() -> Iterator[str]:
     """An overlay, and each of its words and lines written otherwise or left out."""
     changed_texts = [
@@ -465,9 +347,6 @@ def editions() -> Iterator[str]:
         yield f"{name}: {error(lambda: named(name))}"  # noqa: B023
 
 
-CORE_OF_EDITION = document(
-    "Core", "core", "spec: {engines: {tensor: {clock: 2.8 GHz}}, sbuf: {capacity: 24 MiB}}", "source: mid"
-)
 NOW_KNOWN = set(known(NOW))
 OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "views of the first catalog": lambda: views(CAT),
