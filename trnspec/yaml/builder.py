@@ -87,16 +87,18 @@ class Builder:
         self._nodes = 0
         self._end: Position = (1, 1)
         self._bare_root = False
+        self._stand_in = ""
         self._hidden = [m.start() for m in INVISIBLE.finditer(self._text) if not BIDI.match(m.group())]
 
-    def build(self, get_event: Callable[[], Any]) -> None:
-        """Take all events of a parser.
+    def build(self, get_event: Callable[[], Any], stand_in: str = "") -> None:
+        """Take all events of a parser, in whose values a character may represent a colon.
 
         Raises:
             UnreadableError: A limit is exceeded; it was reported.
         """
         from ruamel.yaml import events
 
+        self._stand_in = stand_in
         take: dict[type, Callable[[Any], None]] = {
             events.ScalarEvent: self._scalar,
             events.AliasEvent: self._alias,
@@ -268,6 +270,8 @@ class Builder:
         # Most events are scalars: this is written out, without calls for what every one of them needs.
         begin, finish, size = event.start_mark, event.end_mark, len(self._text)
         first, last, text, style = begin.index, finish.index, event.value, event.style or ""
+        if self._stand_in:
+            text = text.replace(self._stand_in, ":")
         self.last_scalar = (first, last, style)
         start = (begin.line + 1, begin.column + 1) if first < size else self._at(size)
         end = (finish.line + 1, finish.column + 1) if last < size else self._at(size)
@@ -326,7 +330,7 @@ class Builder:
         self._report("TRN012", message, start, "shorten the text", path)
 
     def _key(self, frame: _Frame, event: Any, at: tuple[Position, Position], first: int, last: int) -> None:
-        text: str = event.value
+        text: str = event.value.replace(self._stand_in, ":") if self._stand_in else event.value
         start, self._end = at
         style, path = event.style, (*frame.path, text)
         self._nodes += 1

@@ -102,10 +102,15 @@ def _events(text: str) -> list[Any]:
     from ruamel.yaml.error import MarkedYAMLError
 
     try:
-        return list(iter(libyaml_parser(text).get_event, None))
+        parser, stand_in = libyaml_parser(text)
+        events = list(iter(parser.get_event, None))
     except MarkedYAMLError as error:
         # The reader stops after the first document.
         raise LayoutError("there is text after the end of the document") from error
+    for event in events:
+        if stand_in and stand_in in (getattr(event, "value", None) or ""):
+            event.value = event.value.replace(stand_in, ":")
+    return events
 
 
 def _content(tree: _Tree) -> tuple[Counter[tuple[Path, str, str]], Counter[str]]:

@@ -21,39 +21,25 @@ _MARKER = re.compile(r"(?:\A|(?<=[\r\n]))(---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _DEFAULT = Limits()
 
 
-def libyaml_parser(text: str) -> Parser:
-    """The parser of libyaml, whose ``get_event()`` gives one event after the other, ``None`` after the last."""
+def libyaml_parser(text: str) -> tuple[Parser, str]:
+    """The parser of libyaml, and the character that represents each colon within a word in its values; or an empty text.
+
+    By YAML 1.2 such a colon is part of a plain scalar, as in ``{address: https://example.com}``. libyaml rejects it in
+    brackets. The offsets of both texts are equal; ``get_event()`` gives ``None`` after the last event.
+    """
     from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 
     if not _COLON_IN_WORD.search(text):
-        return CParser(text)
+        return CParser(text), ""
     # A private character that is not in the text, as an escape neither.
     escaped = text.casefold()
     stand_in = next(c for c in map(chr, range(0xE000, 0xF900)) if c not in text and f"{ord(c):x}" not in escaped)
     hidden = _COLON_IN_WORD.sub(lambda match: stand_in if match[0] == ":" else match[0], text)
-    return _ColonParser(CParser(hidden), stand_in)
+    return CParser(hidden), stand_in
 
 
 # Or a tag, an anchor or an alias, whose colons are not those of a plain scalar.
 _COLON_IN_WORD = re.compile(r"""(?<![^\s\[\]{},])[!&*%][^\s]*|(?<=[^\s\[\]{},"']):(?=[^\s,\[\]{}])""")
-
-
-class _ColonParser:
-    """Events of a text in which a character represents each colon within a word.
-
-    By YAML 1.2 such a colon is part of a plain scalar, as in ``{address: https://example.com}``. libyaml rejects it in
-    brackets. The offsets of both texts are equal.
-    """
-
-    def __init__(self, parser: Parser, stand_in: str) -> None:
-        self._parser, self._stand_in = parser, stand_in
-
-    def get_event(self) -> Any:
-        """The next event, with the colons of the text."""
-        event = self._parser.get_event()
-        if self._stand_in in (getattr(event, "value", None) or ""):
-            event.value = event.value.replace(self._stand_in, ":")
-        return event
 
 
 class IrregularFileError(OSError):
@@ -116,7 +102,7 @@ def read_text(
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
     builder = Builder(Lines(first), limits, problems)
-    sound = readable and _feed(builder, libyaml_parser(first), problems)
+    sound = readable and _feed(builder, *libyaml_parser(first), problems)
     data = builder.data if sound else None
     return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
 
@@ -173,12 +159,12 @@ def _directive(line: str, place: Place, problems: Problems) -> None:
     problems.add("TRN016", f"Directives are not allowed: {show(line.rstrip())}.", place, hint)
 
 
-def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
+def _feed(builder: Builder, parser: Parser, stand_in: str, problems: Problems) -> bool:
     """Pass all events to the builder; True if the parser reached the end."""
     from ruamel.yaml.error import MarkedYAMLError
 
     try:
-        builder.build(parser.get_event)
+        builder.build(parser.get_event, stand_in)
     except UnreadableError:
         return False
     except MarkedYAMLError as error:

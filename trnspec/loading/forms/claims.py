@@ -43,7 +43,11 @@ def one_for_each_source(document: Document) -> Document:
         written[index] = first
         copies[index] = [index, *range(len(written), len(written) + len(others))]
         written += others
-    pairs = ((new, path) for path in document.places for new in _copied(path, copies))
+    pairs = (
+        (new, path)
+        for path in document.places
+        for new in (_copied(path, copies) if path[:1] == ("claims",) else (path,))
+    )
     return evolve(
         document,
         data={**(document.data or {}), "claims": written},
