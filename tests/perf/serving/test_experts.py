@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from tests.support.engine import LLAMA_3_8B, MIXTRAL, MODELS, system
-from trnspec.perf.experts import SENT
+from tests.support.engine import MIXTRAL, MODELS, system
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.serving.forward_pass import Deployment, Load, Serving, run_forward
@@ -20,9 +19,9 @@ TOKENS = 256.0
 PLAN = Deployment(tp=8.0, dp=8.0, ep=8.0)
 
 
-def one_pass(d, plan: Deployment, serving: Serving | None = None):
+def one_pass(d, plan: Deployment):
     load = Load(TOKENS, *(0.0 for _ in range(len(Load.__attrs_attrs__) - 1)))
-    return run_forward(transformer(d), plan, NUMBERS, serving or Serving(), load)
+    return run_forward(transformer(d), plan, NUMBERS, Serving(), load)
 
 
 def all_reduce(size: float) -> float:
@@ -46,56 +45,6 @@ def test_ranks_reduce_every_copy(name, ep, results) -> None:
     found = one_pass(d, evolve(PLAN, ep=ep))
 
     assert found.tensor == pytest.approx(d.layers * results * all_reduce(TOKENS * d.hidden * 2), rel=1e-12)
-
-
-def test_a_call_for_each_sum() -> None:
-    called = Serving(call=1e-3)
-    for d, plan, calls in (
-        (MIXTRAL, PLAN, 2),
-        (LLAMA_3_8B, evolve(PLAN, ep=1.0), 2),
-        (MODELS["latent"], PLAN, 3 - 3 / 60),
-    ):
-        more = one_pass(d, plan, called).tensor - one_pass(d, plan).tensor
-        assert more == pytest.approx(d.layers * calls * 1e-3, rel=1e-9)
-
-
-def test_tokens_go_to_each_rank_once() -> None:
-    """There and back, over the network, an eighth of the tokens from each rank."""
-    found = one_pass(MIXTRAL, PLAN)
-    copies = 8 * (1 - (7 / 8) ** 2) * 7 / 8
-
-    carried = TOKENS * MIXTRAL.hidden * 2 / 8 * copies / NETWORK
-    assert found.expert == pytest.approx(MIXTRAL.layers * 2 * (carried + 2e-6), rel=1e-12)
-    assert one_pass(MIXTRAL, evolve(PLAN, ep=1.0)).expert == 0.0
-
-
-def test_dispatch_in_8_bit_and_to_some_nodes() -> None:
-    """A byte, and 4 for 128 elements, to the experts, 2 back; both experts of a token on one of eight servers."""
-
-    def sent(**changes: float) -> float:
-        return one_pass(MIXTRAL, evolve(PLAN, **changes)).expert - MIXTRAL.layers * 2 * 2e-6
-
-    assert (1 + 4 / 128 + 2) / 4 * sent() == pytest.approx(sent(sent=SENT["fp8"]), rel=1e-12)
-    assert sent(node_limit=1.0) == pytest.approx(sent() / (8 * (1 - (7 / 8) ** 2)), rel=1e-12)
-    assert sent(node_limit=8.0) == sent()
-    # Two copies, of which an eighth stays.
-    assert sent(per_node=0.0) == pytest.approx(sent() * 2 / (8 * (1 - (7 / 8) ** 2)), rel=1e-12)
-
-
-def test_ranks_reduce_received_tokens() -> None:
-    """Each copy, or that of the one server that has both experts; sent per copy, shared experts have a sum of their own."""
-
-    def reduced(d, **changes: float) -> float:
-        return one_pass(d, evolve(PLAN, **changes)).tensor
-
-    whole = MIXTRAL.layers * all_reduce(TOKENS * MIXTRAL.hidden * 2)
-
-    assert [2 * whole, 3 * whole] == pytest.approx(
-        [reduced(MIXTRAL, node_limit=1.0), reduced(MIXTRAL, per_node=0.0)], rel=1e-12
-    )
-    latent = MODELS["latent"]
-    whole = latent.layers * all_reduce(TOKENS * latent.hidden * 2)
-    assert (1 + 3 / 60 + 57 / 60 * (1 + 8)) * whole == pytest.approx(reduced(latent, ep=1.0, per_node=0.0), rel=1e-12)
 
 
 def test_halves_of_the_tokens_overlap() -> None:

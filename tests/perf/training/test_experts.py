@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 from nvidia_catalog import catalog
 
-from tests.support.engine import ESTIMATORS, FITTED, MIXTRAL, MODELS, SYSTEMS, estimator, possible, system
+from tests.support.engine import ESTIMATORS, MIXTRAL, SYSTEMS, estimator, possible, system
 from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
@@ -20,7 +20,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.sweep.batch import rows, sweep
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.training.step import PARTS, step
+from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 
@@ -35,23 +35,6 @@ SPLIT = Layout(
 
 def all_reduce(ranks: int, size: float, rate: float = NVLINK) -> float:
     return 2 * (ranks - 1) / ranks * size / rate
-
-
-def test_shared_experts_reduce_too() -> None:
-    """57 of 60 layers have experts; of them each has attention, the shared expert and 8 copies."""
-    d = MODELS["latent"]
-    on = estimator("latent", P5)
-    rounds, message = 64 * 60 * 2, 4096 * d.hidden * 2
-
-    def in_layers(layout: Layout) -> float:
-        """Tensor-parallel collectives without those of embedding and output."""
-        return on.step(layout).tensor - rounds / 60 * all_reduce(8, message)
-
-    results = 1 + 3 / 60 + 57 / 60 * (1 + 8)
-    assert in_layers(SPLIT) == pytest.approx(rounds * all_reduce(8, results * message), rel=1e-12)
-    # With all experts on every rank, the sum of shared and routed ones is one.
-    alone = evolve(SPLIT, ep=1, dispatch="per-node")
-    assert in_layers(alone) == pytest.approx(rounds * all_reduce(8, 2 * message), rel=1e-12)
 
 
 def test_experts_over_all_ranks() -> None:
@@ -117,33 +100,6 @@ def test_dense_models_have_none_of_it() -> None:
         assert on.memory(evolve(plain, **changes)) == on.memory(plain)
 
 
-AXES = {
-    "expert_tp": [None, 1, 2], "dispatch": ["per-node", "per-copy"], "expert_overlap": [True, False],
-    "imbalance": [1.0, 1.2], "capacity_factor": [None, 1.5],
-}  # fmt: skip
-
-
-def test_axes_of_a_sweep() -> None:
-    """Every combination is the single call, by a sweep and by rows."""
-    on = estimator("mixtral", SYSTEMS[0], FITTED)
-    found = sweep(on, parts=PARTS, memory=False, tp=[2, 8], ep=[1, 8], seq=2048, global_batch=256, **AXES)
-    layouts = [found.layout(found.sources[0], i) for i in range(found.evaluated)]
-    columns = {
-        n: [getattr(x, n) for x in layouts] for n in ("tp", "dp", "ep", "dispatch", "expert_overlap", "imbalance")
-    }
-    columns["expert_tp"] = [x.expert_split for x in layouts]
-    columns["capacity_factor"] = [float("nan") if x.capacity_factor is None else x.capacity_factor for x in layouts]
-    batch = rows([on], 0, parts=PARTS, seq=2048, global_batch=256, **columns)
-
-    assert found.evaluated == len({*layouts}) == 192
-    assert (batch.code == found.result.code).all()
-    for i, layout in enumerate(layouts):
-        step = on.step(layout)
-        assert found.result.time[i] == batch.time[i] == step.total
-        for name in PARTS:
-            assert found.result.parts[name][i] == batch.parts[name][i] == getattr(step, name)
-
-
 def test_no_measured_step_is_faster_than_its_bound() -> None:
     """Megatron Bridge on H100 to GB300: whatever its software avoided, the ideal step is faster still."""
     table = ROOT / "catalog" / "measured" / "training_megatron_bridge.csv"
@@ -194,22 +150,3 @@ def test_a_faster_rank_is_not_slower_where_the_all_to_all_is_exposed(schedule) -
     assert 0.0 < exposed[0]
     assert exposed == sorted(exposed)
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(total))
-
-
-def test_tokens_in_8_bit() -> None:
-    """On their way to experts, with a scale of 4 bytes for 128 elements; results in 16 bit."""
-    on = estimator("mixtral", evolve(P5, levels=tuple(evolve(x, latency=0.0) for x in P5.levels)))
-    layout = evolve(SPLIT, dispatch="per-node", expert_overlap=False)
-    wide, narrow = (on.step(evolve(layout, dispatch_dtype=dtype)) for dtype in ("bf16", "fp8"))
-
-    assert narrow.expert / wide.expert == pytest.approx((1 + 1 / 32 + 2) / 4, rel=1e-12)
-    assert narrow.tensor == wide.tensor
-
-
-def test_routing_to_some_nodes_is_never_slower() -> None:
-    on = estimator("latent", P5)
-    layout = Layout(tp=1, dp=64, ep=64, seq=4096, global_batch=512, dispatch="per-node", expert_overlap=False)
-    times = [on.step(evolve(layout, node_limit=n)).expert for n in (1, 2, 4, 8, 0)]
-
-    assert times == sorted(times)
-    assert times[2] < times[3] == times[4]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
-import numpy as np
 import pytest
 from attrs import evolve
 
 from tests.support.engine import LLAMA_3_8B, MIXTRAL
 from trnspec.errors import RefusalError
-from trnspec.perf.work.layout import Layout, splits_sequence, stacked
+from trnspec.perf.work.layout import Layout, splits_sequence
 from trnspec.perf.work.validity import check
 
 BASE = Layout(tp=8, pp=4, dp=16, cp=2, seq=8192, global_batch=256, microbatch=2)
@@ -19,76 +16,6 @@ BASE = Layout(tp=8, pp=4, dp=16, cp=2, seq=8192, global_batch=256, microbatch=2)
 
 def test_counts():
     assert (1024, 8, 256 * 8192) == (BASE.ranks, BASE.microbatches, BASE.tokens)
-
-
-NUMBERS = {
-    "base": (
-        {},
-        {
-            "pipeline.bubble": 1.0,
-            "pipeline.deferred": 0.0,
-            "pipeline.v_shape": 0.0,
-            "pipeline.interleaved": 0.0,
-            "pipeline.gpipe": 0.0,
-            "p2p_messages": 1,
-            "pipeline.in_flight_ratio": 1.0,
-            "shards_optimizer": 0.0,
-            "shards_gradients": 0.0,
-            "shards_weights": 0.0,
-            "recomputed_share": 0.0,
-            "recomputes_scores": 0.0,
-            "sequence_split": 1,
-            "precision.weight_bytes": 2.0,
-            "precision.compute_bytes": 2.0,
-            "precision.grad_bytes": 2.0,
-            "precision.update_bytes": 28.0,
-            "expert_split": 8,
-            "per_node": 1.0,
-            "dispatch_ratio": 1.0,
-            "expert_load": 1.0,
-        },
-    ),
-    "zero 1": ({"zero": 1}, {"shards_optimizer": 1.0, "shards_gradients": 0.0}),
-    "zero 2": ({"zero": 2}, {"shards_optimizer": 1.0, "shards_gradients": 1.0, "shards_weights": 0.0}),
-    "zero 3": ({"zero": 3}, {"shards_optimizer": 1.0, "shards_gradients": 1.0, "shards_weights": 1.0}),
-    "full": ({"recompute": "full"}, {"recomputed_share": 1.0, "recomputes_scores": 0.0}),
-    "selective": ({"recompute": "selective"}, {"recomputed_share": 0.0, "recomputes_scores": 1.0}),
-    "operators": ({"recompute": "operators"}, {"recomputed_share": 0.5, "recomputes_scores": 0.0}),
-    "sequence": ({"sequence_parallel": True}, {"sequence_split": 8}),
-    "interleaved": (
-        {"schedule": "interleaved", "interleave": 4},
-        {"pipeline.bubble": 1.0, "pipeline.interleaved": 1.0, "p2p_messages": 4, "pipeline.in_flight_ratio": 1.0},
-    ),
-    "gpipe": ({"schedule": "gpipe"}, {"pipeline.bubble": 1.0, "pipeline.gpipe": 1.0}),
-    "zb1p": ({"schedule": "zb1p"}, {"pipeline.bubble": 0.0, "pipeline.deferred": 1.0, "pipeline.in_flight_ratio": 1.0}),
-    "zb2p": ({"schedule": "zb2p"}, {"pipeline.bubble": 0.0, "pipeline.deferred": 2.0, "pipeline.in_flight_ratio": 2.0}),
-    # In the shape of a V every stage is passed twice.
-    "zbv": ({"schedule": "zbv"}, {"pipeline.bubble": 0.0, "pipeline.v_shape": 1.0, "p2p_messages": 2.0}),
-    "v-half": (
-        {"schedule": "v-half"},
-        {"pipeline.bubble": 0.5, "pipeline.v_shape": 2.0, "p2p_messages": 2.0, "pipeline.in_flight_ratio": 0.5},
-    ),
-    "v-min": ({"schedule": "v-min"}, {"pipeline.bubble": 2.0 / 3.0, "pipeline.v_shape": 3.0, "p2p_messages": 2.0}),
-    "32 bit": (
-        {"optimizer": "adam-fp32"},
-        {"precision.compute_bytes": 4.0, "precision.grad_bytes": 4.0, "precision.update_bytes": 28.0},
-    ),
-    "FSDP": ({"optimizer": "adam-fsdp"}, {"precision.weight_bytes": 4.0, "precision.compute_bytes": 2.0}),
-    "whole experts": ({"expert_tp": 1}, {"expert_split": 1}),
-    "capacity": ({"imbalance": 1.5, "capacity_factor": 1.25}, {"expert_load": 1.25}),
-    "imbalance": ({"imbalance": 1.5}, {"expert_load": 1.5}),
-    "per copy": ({"dispatch": "per-copy"}, {"per_node": 0.0}),
-}
-
-
-@pytest.mark.parametrize("case", NUMBERS)
-def test_numbers_of_one_layout_and_of_an_array(case):
-    asked, expected = NUMBERS[case]
-    one = evolve(BASE, **asked)
-    assert expected == {name: attrgetter(name)(one) for name in expected}
-    many = stacked([one, BASE])
-    for name, value in expected.items():
-        assert [value, attrgetter(name)(BASE)] == np.broadcast_to(attrgetter(name)(many), 2).tolist()
 
 
 REFUSED = [
