@@ -98,6 +98,10 @@ class Pool:
     network: tuple[Level, ...] = ()
     tile: int | None = None
 
+    def at(self, end: int) -> Pool:
+        """The pool at the slow (0) or the fast end (1) of the published figures."""
+        return evolve(self, numbers=self.ends[end], network=self.network[end + 1 : end + 2])
+
     @property
     def ranks(self) -> Number:
         """Ranks of one replica."""
@@ -154,6 +158,10 @@ class Setup:
         if not (alone and q.batching == "continuous" and on_gpu(q) and self.pool.known.name):
             return False
         return both(plan.pp == 1.0, plan.output > 1.0)
+
+    def at(self, end: int) -> Setup:
+        """The deployment at the slow (0) or the fast end (1) of the published figures."""
+        return evolve(self, pool=self.pool.at(end), before=None if self.before is None else self.before.at(end))
 
     def with_batch(self, batch: int) -> Setup:
         """The same deployment with another batch size, which a compiled graph must hold."""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evidence import Kind
-    from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.work.memory import Memory
 
 NOTES = {
@@ -144,7 +143,7 @@ def answered(
     most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
-    slow, nominal, fast = (_case(setup, achieved, end) for end in (0, None, 1))
+    slow, nominal, fast = (_case(one, achieved) for one in (setup.at(0), setup, setup.at(1)))
     q = setup.question
     evidence = weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence])
     answers = tuple(_answers(setup, known, (slow, nominal, fast), held, most))
@@ -181,7 +180,7 @@ def answered(
 def _ideal(catalog: Catalog, question: InferenceQuestion) -> tuple[Answer, ...]:
     """Times without losses, as bounds next to estimates that are not of this chip, software or range."""
     setup = prepare(catalog.graph, question, Calibrated(), Calibrated())
-    nominal, fast = (_case(setup, serving_of(Calibrated()), end).values for end in (None, 1))
+    nominal, fast = (_case(one, serving_of(Calibrated())).values for one in (setup, setup.at(1)))
     note = "no losses: lower bound on time"
     return tuple(
         Answer(f"ideal_{name}", nominal[name], "s", min(nominal[name], fast[name]), note=note, kind="ideal")
@@ -220,13 +219,13 @@ def _fields(held: Memory) -> list[str]:
     return [f.name for f in attrs.fields(type(held))]
 
 
-def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
-    """The numbers of a case: at one end of the intervals of the figures, or nominal.
+def _case(setup: Setup, serving: Serving) -> _Case:
+    """The numbers of a case.
 
     Raises:
         RefusalError: The layout needs a link whose rate is not published.
     """
-    case = _case_numbers(setup, serving, end)
+    case = _case_numbers(setup, serving)
     for unknown, pool in case.unknown:
         if unknown > UNUSED:
             raise pool.system.unknown_link()
@@ -236,19 +235,19 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     return _Case(first, token, values)
 
 
-def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
+def _case_numbers(setup: Setup, serving: Serving) -> _Case:
     """The same with floats or arrays."""
     pool, before = setup.pool, setup.before
     q = setup.question
     served = serve(
-        setup.model, pool.plan, _numbers(pool, end), serving,
+        setup.model, pool.plan, pool.numbers, serving,
         schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
         bound=not pool.known.name,
     )  # fmt: skip
     waits: dict[str, Number] = {}
     flying = setup.in_flight
     if flying is not False:
-        alone, waits = _in_flight(setup, serving, _numbers(pool, end))
+        alone, waits = _in_flight(setup, serving)
         served = chosen(flying, alone, served)
         waits = {name: where(flying, wait, 0.0) for name, wait in waits.items()}
     unknown = [(served.unknown, pool)]
@@ -257,9 +256,9 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
     per_chip = given * (replicas / chips)
     extra: dict[str, Number] = {}
     if before is not None:
-        other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
+        other = serve(setup.model, before.plan, before.numbers, serving_of(before.known), schedule="static")
         unknown.append((other.unknown, before))
-        first, sent = other.prefill, transfer(setup, before, end)
+        first, sent = other.prefill, transfer(setup, before)
         chips = chips + before.chips
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
@@ -293,9 +292,9 @@ def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
     return case.values, sum((unknown for unknown, _ in case.unknown), 0.0)
 
 
-def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, Number]]:
+def _in_flight(setup: Setup, serving: Serving) -> tuple[Served, dict[str, Number]]:
     """A server whose clients keep ``batch`` requests in flight, and the other parts of TTFT than prefill [s]."""
-    plan, q = setup.pool.plan, setup.question
+    plan, numbers, q = setup.pool.plan, setup.pool.numbers, setup.question
     assert q.framework is not None
     most = most_running(setup.model, plan, numbers)
     flight = in_flight(
@@ -312,17 +311,11 @@ def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served
     return served, {"queueing": flight.ttft - alone.prefill.total - response, "response": response}
 
 
-def _numbers(pool: Pool, end: int | None) -> Machine:
-    return pool.numbers if end is None else pool.ends[end]
-
-
-def transfer(setup: Setup, before: Pool, end: int | None = None) -> Number:
-    """The time to send the KV cache of one prompt from a pool that prefills [s]; at one end of the figures, or nominal."""
+def transfer(setup: Setup, before: Pool) -> Number:
+    """The time to send the KV cache of one prompt from a pool that prefills [s]."""
     size = kept_bytes(setup.model, before.plan.prompt, before.plan.cache_bytes)
-    which = 0 if end is None else end + 1
-    levels = [pool.network[which] for pool in (before, setup.pool)]
-    sending, receiving = (level.rate * pool.ranks for level, pool in zip(levels, (before, setup.pool), strict=True))
-    return transfer_time(size, sending, receiving, max(level.latency for level in levels))
+    sending, receiving = (pool.network[0].rate * pool.ranks for pool in (before, setup.pool))
+    return transfer_time(size, sending, receiving, max(pool.network[0].latency for pool in (before, setup.pool)))
 
 
 _ANSWER_NOTES = {
