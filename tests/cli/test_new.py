@@ -65,10 +65,10 @@ def test_a_catalog_is_written_and_has_no_finding(here) -> None:
         "  source: acme-2026-10\n"
         "  where: page 2\n"
         "spec:\n"
-        "  launched: 2026-09\n"
-        "  dies: {value: 2, note: two}\n"
         '  peak: {dense: {bf16: "1,400 TFLOPS", fp16: "1,400 TFLOPS"}}\n'
         "  memory: {capacity: 64 GiB}\n"
+        "  launched: 2026-09\n"
+        "  dies: {value: 2, note: two}\n"
         "  other: {clock: 1.4 GHz, l2: 32 MiB}\n"
     )
     server = checked.graph.named("acme-8").spec
@@ -220,7 +220,7 @@ def test_prompts(tmp_path, monkeypatch) -> None:
     places = [done.stderr.index(prompt) for prompt in prompts]
     assert sorted(places) == places
     assert 2 == done.stderr.count("memory.capacity (information, such as 32 GiB): ")
-    assert "  cores: {core: neuroncore-v3, count: 2}\n  memory: {capacity: 64 GiB}\n" in done.stdout
+    assert "  memory: {capacity: 64 GiB}\n  cores: {core: neuroncore-v3, count: 2}\n" in done.stdout
 
 
 def test_every_kind_has_a_command_with_few_options(here) -> None:

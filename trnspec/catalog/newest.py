@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.totals import chips, total
+from trnspec.model.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +34,9 @@ def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
 
 
 def is_driver_name(graph: Graph, node: Node[Any]) -> bool:
-    """Whether only a driver has the name of a system, so that it may be no product."""
+    """Whether only a driver has the name of a server, so that it may be no product."""
+    if not node.is_of(Server):
+        return False
     source = None if node.metadata.source is None else graph.find(node.metadata.source)
     return source is not None and source.spec.rank == "vendor-driver"
 
