@@ -6,11 +6,10 @@ import csv
 import io
 import json
 import re
-import subprocess
 
 import pytest
 
-from tests.support.programs import ROOT, Site, apart, command, environment
+from tests.support.programs import Site
 from trnspec.api import registry
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape
@@ -57,28 +56,6 @@ def test_list(here) -> None:
     assert ["code", "severity", "name", "summary"] == rows[0]
     assert [[c.id, c.severity.label, c.name, c.summary] for c in KNOWN.codes.values()] == rows[1:]
     assert max(map(len, here("explain").out.splitlines())) <= 80
-
-
-def test_closed_pipe_of_the_reader() -> None:
-    """``trnspec explain | head -1``."""
-    done = subprocess.run(
-        f"{' '.join(command('explain'))} | head -1",
-        shell=True,
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        check=True,
-    )
-
-    assert (done.stdout.split()[0], done.stderr) == (b"code", b"")
-
-
-def test_narrow_encoding(tmp_path) -> None:
-    """Every page can be written in ASCII, one way or another."""
-    result = apart("explain", "TRN009", cwd=tmp_path, PYTHONIOENCODING="ascii")
-
-    assert (result.status, result.err) == (0, "")
-    assert result.out.isascii()
 
 
 # Kinds and fields.

@@ -97,21 +97,3 @@ def test_a_pipe_that_holds_ascii_only(tmp_path) -> None:
     done = apart("export", "svg", "trn2-ultraserver", cwd=tmp_path, PYTHONIOENCODING="ascii")
 
     assert (0, CAT["trn2-ultraserver"].export("svg").text) == (done.status, done.out)
-
-
-def test_imported_libraries(tmp_path) -> None:
-    """A picture needs neither numpy nor jsonschema nor the tables."""
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; sys.argv = ['trnspec', 'export', 'svg', 'trn2-ultraserver']\n"
-        "from trnspec.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'numpy', 'jsonschema', 'rich', 'pyarrow', 'duckdb', 'xml.sax'} & set(sys.modules)\n"
-        "print(sorted(heavy), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False, text=True)
-
-    assert "[]" == done.stderr.splitlines()[-1]

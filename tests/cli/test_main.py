@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -87,23 +85,6 @@ def test_unwritable_output_is_named(tmp_path) -> None:
     assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)
     assert "No space left on device" == _message(OSError(28, "No space left on device"))
     assert "a/b: Permission denied" == _message(PermissionError(13, "Permission denied", b"a/b"))
-
-
-def test_help_imports_no_command() -> None:
-    """Nor what reads documents; it does look whether there are plugins, which may have commands."""
-    probe = """
-import sys
-from trnspec.cli import main
-sys.argv = ["trnspec", "--help"]
-try:
-    main()
-except SystemExit:
-    heavy = ("trnspec.cli.", "trnspec.api", "trnspec.plugins.api", "cattrs", "ruamel")
-    print([m for m in sys.modules if m.startswith(heavy) and m not in ("trnspec.cli.dispatch", "trnspec.cli.help")])
-"""
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("args", [("--no-plugins", "list", "chips"), ("list", "--no-plugins", "chips")])

@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 import trnspec
-from tests.support.programs import apart
 
 QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
 
@@ -105,14 +104,3 @@ def test_an_edition(here, edited) -> None:
     found = here("query", "chip", "--catalog", "mine", "--edition", "2026.11", "--format", "json")
 
     assert list(trnspec.load().chips) == [r["name"] for r in rows(found.out)]
-
-
-def test_on_its_own(tmp_path) -> None:
-    """In a process of its own, in a pipe; none of the libraries for tables is imported."""
-    result = apart("query", QUERY, cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
-
-    assert result.status == 0
-    assert "trn2.48xlarge" in result.out
-    assert not {"pyarrow", "pandas", "polars", "duckdb", "numpy", "rich"} & {
-        line.rpartition("|")[2].strip().partition(".")[0] for line in result.err.splitlines()
-    }
