@@ -67,38 +67,11 @@ def test_names(completed, given) -> None:
     assert set(completed(given, "trn")) == {n for n in NAMES if n.startswith("trn")}
 
 
-def test_second_name(completed) -> None:
-    assert set(completed("compare", "trainium1", "trn2.48")) == {n for n in NAMES if n.startswith("trn2.48")}
-
-
-def test_sources_and_kinds(completed) -> None:
-    assert set(completed("source", "semi")) == {n for n in SOURCES if n.startswith("semi")}
-    assert completed("source", "trainium") == []
-    assert completed("list", "s") == ["servers", "software", "scenarios", "sources"]
-
-
-def test_figures_of_documents(completed) -> None:
-    """The name of a document first, then the paths of its kind."""
-    assert completed("eval", "training", "--vary", "trn2.48") == ["trn2.48xlarge"]
-    assert completed("eval", "training", "--vary", "trainium2.memory.b") == ["trainium2.memory.bandwidth"]
-    assert completed("eval", "inference", "--assume", "trainium1-neuron.achieved.mat") == [
-        "trainium1-neuron.achieved.matmul",
-        "trainium1-neuron.achieved.matmul_fp4",
-        "trainium1-neuron.achieved.matmul_fp8",
-        "trainium1-neuron.achieved.matmul_passes",
-    ]
-
-
 def test_completion_of_names_in_another_catalog(completed, tmp_path) -> None:
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "mine.yaml").write_text("")
 
     assert completed("show", "--catalog", str(tmp_path), "m") == ["mine"]
-
-
-def test_options(completed) -> None:
-    assert {"--format", "--catalog", "--as-of"} <= set(completed("show", "--"))
-    assert completed("show", "--format", "m") == ["markdown"]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +95,28 @@ def test_options(completed) -> None:
 def test_completions_of_common_inputs(completed, words, found) -> None:
     assert set(found) <= set(completed(*words))
     assert [c for c in completed(*words) if not c.startswith(words[-1])] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("sho",), ["show"]),
+        (("compare", "trainium1", "trn2.48"), sorted(n for n in NAMES if n.startswith("trn2.48"))),
+        (("source", "semi"), sorted(n for n in SOURCES if n.startswith("semi"))),
+        (("source", "trainium"), []),
+        (("list", "s"), ["servers", "software", "scenarios", "sources"]),
+        (("show", "--format", "m"), ["markdown"]),
+        # The name of a document first, then the paths of its kind.
+        (("eval", "training", "--vary", "trn2.48"), ["trn2.48xlarge"]),
+        (("eval", "training", "--vary", "trainium2.memory.b"), ["trainium2.memory.bandwidth"]),
+        (
+            ("eval", "inference", "--assume", "trainium1-neuron.achieved.mat"),
+            [f"trainium1-neuron.achieved.matmul{end}" for end in ("", "_fp4", "_fp8", "_passes")],
+        ),
+    ],
+)
+def test_all_completions(completed, words, found) -> None:
+    assert found == completed(*words)
 
 
 def completed_beside_acme(folder: Path, *words: str) -> tuple[str, str]:
