@@ -84,12 +84,6 @@ def test_v_shaped_as_published():
     assert more[0] > sum(TIMES[2])
 
 
-# Gradients and weights.
-
-
-# Attention, ends, optimizer.
-
-
 def test_selective_recompute_saves_nothing_of_flash_attention():
     on = estimator("llama-8b", SYSTEMS[4], IDEAL)
     layout = Layout(tp=8, dp=4, seq=8192, global_batch=32)
