@@ -33,7 +33,7 @@ from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evidence import Kind
@@ -318,23 +318,20 @@ def transfer(setup: Setup, before: Pool) -> Number:
     return transfer_time(size, sending, receiving, max(pool.network[0].latency for pool in (before, setup.pool)))
 
 
-_ANSWER_NOTES = {
-    "time_to_first_token": "TTFT",
-    "time_per_output_token": "TPOT",
-    "latency": "end to end, of one request",
-    "throughput": "output tokens, all replicas",
-    "step_at_first": "decode step of the second token, without prefill interference",
-    "step_at_last": "decode step of the last token, without prefill interference",
-    "transfer_time": "KV cache of one prompt",
-    "prefill_decode_ratio": "prefill : decode replicas at balance",
+_ANSWERS = {
+    "time_to_first_token": ("s", "prefill", "TTFT"),
+    "time_per_output_token": ("s", "decode", "TPOT"),
+    "latency": ("s", "both", "end to end, of one request"),
+    "throughput": ("tokens/s", "both", "output tokens, all replicas"),
+    "throughput_per_chip": ("tokens/s", "both", ""),
+    "step_at_first": ("s", "decode", "decode step of the second token, without prefill interference"),
+    "step_at_last": ("s", "decode", "decode step of the last token, without prefill interference"),
+    "transfer_time": ("s", "network", "KV cache of one prompt"),
+    "prefill_decode_ratio": ("", "both", "prefill : decode replicas at balance"),
 }
-_OF_TOKENS = ("time_per_output_token", "step_at_first", "step_at_last")
-"""The answers without the prefill of the request itself."""
-
-_TIMED = ("time_to_first_token", "time_per_output_token", "throughput")
+"""Unit, phase that it is the time of, and note of each answer."""
+_COVERED = ("time_to_first_token", "time_per_output_token", "throughput")
 """The answers whose note states what the interval covers."""
-
-_UNITS = {"throughput": "tokens/s", "throughput_per_chip": "tokens/s", "prefill_decode_ratio": ""}
 
 
 def _answers(
@@ -343,27 +340,27 @@ def _answers(
     slow, nominal, fast = (case.values for case in cases)
     prompts = known if setup.before is None else setup.before.known
     for name, value in nominal.items():
-        unit = _UNITS.get(name, "s")
-        ends = sorted((slow[name], value, fast[name]))
-        low: float | None = ends[0]
-        high: float | None = ends[-1]
-        used = [prompts] if name == "time_to_first_token" else [known] if name in _OF_TOKENS else [prompts, known]
+        unit, phase, note = _ANSWERS[name]
+        used = {"prefill": [prompts], "decode": [known]}.get(phase, [prompts, known])
         bound = not all(u.coverage for u in used)
-        # The spread of a calibration is that of measured over computed times, of prefill and of decode.
-        if name == "transfer_time":
-            high = None
+        low, *_, high = sorted((slow[name], value, fast[name]))
+        # The spread of a calibration is that of measured over computed times, of prefill and of decode. Without one the
+        # losses, and so the other end of the interval, are unknown.
+        of = name if unit == "s" and phase != "network" else "latency"
+        (least, _), (_, largest) = (_shares(prompts, known, case, of) for case in (fast, slow))
+        if phase == "network":
+            ends = low, None
         elif unit == "s":
-            shares = [_shares(prompts, known, case, name) for case in (fast, slow)]
-            # Without a calibration the losses, and so the other end of the interval, are unknown.
-            low, high = ends[0] * shares[0][0], None if bound else ends[-1] * shares[1][1]
+            ends = low * least, None if bound else high * largest
         elif unit == "tokens/s":
-            shares = [_shares(prompts, known, case, "latency") for case in (fast, slow)]
-            low, high = None if bound else ends[0] / shares[1][1], ends[-1] / shares[0][0]
+            ends = None if bound else low / largest, high / least
+        else:
+            ends = low, high
         ideal = "upper bound on throughput" if unit == "tokens/s" else "lower bound on time"
         cover = f"ideal (no losses): {ideal}" if bound else f"{min(u.coverage for u in used):.0%} of measurements"
-        note = "; ".join(filter(None, (_ANSWER_NOTES.get(name, ""), cover if name in _TIMED else "")))
-        kind: Kind = "ideal" if name == "transfer_time" else weakest(u.evidence for u in used).kind
-        yield Answer(name, value, unit, low, high, note, kind)
+        note = "; ".join(filter(None, (note, cover if name in _COVERED else "")))
+        kind: Kind = "ideal" if phase == "network" else weakest(u.evidence for u in used).kind
+        yield Answer(name, value, unit, *ends, note, kind)
     yield Answer("memory", float(held.total), "B", note="of the rank that needs most")
     yield Answer("capacity", setup.pool.capacity, "B", note="per rank")
     size = float(cache_bytes(setup.model, setup.pool.plan.cache_bytes))
@@ -371,16 +368,12 @@ def _answers(
     yield Answer("max_batch", most, note="sequences per replica that fit")
 
 
-def _shares(prompts: Calibrated, known: Calibrated, values: dict[str, float], name: str) -> tuple[float, float]:
+def _shares(prompts: Calibrated, known: Calibrated, values: Mapping[str, float], name: str) -> tuple[float, float]:
     """Measured over computed time at both ends: of prefill, of decode, or of both together."""
     first = prompts.ttft_interval or (prompts.low, prompts.high)
-    if name in _OF_TOKENS:
-        return known.low, known.high
-    part = values["time_to_first_token"] / values[name]
-    return (
-        first[0] * part + known.low * (1.0 - part),
-        first[1] * part + known.high * (1.0 - part),
-    )
+    part = 0.0 if _ANSWERS[name][1] == "decode" else values["time_to_first_token"] / values[name]
+    low, high = (end * part + other * (1.0 - part) for end, other in zip(first, (known.low, known.high), strict=True))
+    return low, high
 
 
 def _parts(case: _Case, held: Memory) -> Iterator[Part]:
