@@ -290,6 +290,16 @@ def test_refuses_layouts_that_do_not_fit():
     assert found["step_time"] > asked(**ISSUE)["step_time"]
 
 
+def test_the_suggestion_of_a_layout_that_does_not_fit_is_about_its_memory():
+    """With stages of different length, and what is offloaded."""
+    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*16", "seq": 4096, "tp": 8, "pp": 8, "ep": 8, "zero": 1}
+    with pytest.raises(RefusalError, match="a rank needs") as refused:
+        asked(**given, global_batch=128, uneven=True, dtype="fp8")
+    (suggestion,) = refused.value.suggestions
+    assert {**given, "uneven": True, "dtype": "fp8"} == suggestion.inputs
+    assert evaluate(suggestion.evaluator, shipped(), **suggestion.inputs)["fits"] is False
+
+
 REFUSED = [
     ({"pp": 32, "tp": 1, "schedule": "zbv"}, "layers-not-divisible", "pp"),
     ({"pp": 4, "tp": 8, "interleave": 2, "global_batch": 96 * 2, "dp": 32, "microbatch": 1}, "microbatches-not-divisible",

@@ -12,11 +12,15 @@ from trnspec.evaluation.amounts import exact
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
+    ExpertLoad,
+    Schedule,
     Software,
     StepSchedule,
+    System,
     TrainingParallelism,
     TrainingPrecision,
     TrainingWorkload,
+    Workload,
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
@@ -88,6 +92,10 @@ EXPERT_INPUTS = (
     "expert_overlap",
 )
 """The inputs that only models with experts use."""
+
+
+OF_MEMORY = (Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad)
+"""What a question about training has in common with one about memory."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -274,10 +282,8 @@ _PREPARED = (
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:
     parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     largest = max(parts, key=lambda name: parts[name])
-    names = ("model", "on", "seq", "tp", "pp", "dp", "cp", "ep", "zero", "sequence_parallel", "microbatch", "lnc", "chips",
-             "schedule", "interleave", "recompute", "optimizer", "flash", "fused_loss", "framework", "reserve",
-             "gathered_inputs", "bucket", "expert_tp", "imbalance", "capacity_factor")  # fmt: skip
-    inputs = {n: v for n, v in question.given().items() if n in names}
+    names = {one.name for shared in OF_MEMORY for one in attrs.fields(shared)}
+    inputs = {name: value for name, value in question.given().items() if name in names}
     return RefusalError(
         "does-not-fit",
         f"a rank needs {float(memory.total) / 2**30:,.1f} GiB, most of it for {largest}, "
