@@ -15,6 +15,7 @@ from tests.support.evaluations import keywords
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
+from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem, _time, _up
@@ -168,11 +169,19 @@ def test_errors_of_times() -> None:
         assert spread.factors(quantile) == pytest.approx((prompts, steps))
 
 
-@given(st.floats(-2.0, 2.0), st.floats(0.0, 1.0), st.floats(-3.0, 3.0))
-def test_factors(mean: float, deviation: float, quantile: float) -> None:
-    spread = Spread(NormalDist(mean, deviation), NormalDist(0.0, 1.0))
+def test_the_median_of_transferred_times() -> None:
+    """1 of times like those of the fit, as computed; that of rows of other software with another framework."""
+    medians = []
+    for framework in (None, "optimum-neuron"):
+        (one,), _ = deployments(tp=(8,), calibration="auto", framework=framework)
+        assert one.spread is not None
+        medians.append(one.spread.factors(0.0))
+        kind, interval = one.known.evidence.kind, one.known.interval
 
-    assert spread.factors(quantile) == pytest.approx((math.exp(mean + quantile * deviation), math.exp(quantile)))
+    assert medians[0] == (1.0, 1.0)
+    assert kind == "transferred"
+    assert interval is not None
+    assert medians[1][1] == pytest.approx(math.sqrt(interval.transfer[0] * interval.transfer[1]))
 
 
 # Fleets of replicas with any times.
@@ -208,7 +217,7 @@ def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
     quantile: float, deviation: float
 ) -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1000)
-    spread = Spread(NormalDist(0.0, deviation), NormalDist(0.0, deviation))
+    spread = Spread(Distribution(1.0, deviation, deviation), Distribution(1.0, deviation, deviation))
     plan = fleet_plan(fleet, 1.0, spread)
 
     assert plan is not None
@@ -224,7 +233,7 @@ def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
 
 def test_a_fleet_that_is_saturated_with_longer_times() -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1)
-    plan = fleet_plan(fleet, 0.9 * fleet.saturation, Spread(NormalDist(0.0, 0.5), NormalDist(0.0, 0.5)))
+    plan = fleet_plan(fleet, 0.9 * fleet.saturation, Spread(Distribution(1.0, 0.5, 0.5), Distribution(1.0, 0.5, 0.5)))
 
     assert plan is not None
     assert plan.slower(1.0) is None
@@ -343,7 +352,7 @@ def test_the_best_supported_plan_is_stated() -> None:
 def test_the_ends_of_an_interval(which: int) -> None:
     """80 % of the errors; without the slow end where it is saturated, and without any of a bound."""
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01, 4: 0.02}, first=0.0, output=10.0), replicas=1)
-    spread = Spread(NormalDist(0.0, 0.1), NormalDist(0.0, 0.1))
+    spread = Spread(Distribution(1.0, 0.1, 0.1), Distribution(1.0, 0.1, 0.1))
     plans: list[Any] = [fleet_plan(fleet, share * fleet.saturation, each) for share, each in (
         (0.3, spread), (0.95, spread), (0.3, None),
     )]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
@@ -12,10 +11,11 @@ from attrs import evolve, field, frozen
 from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
 from trnspec.evaluators.planning.comparison import WIDEST
+from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.lowering.calibrated import Calibrated, Interval, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.decode import decode, mean_context, speculate
 from trnspec.perf.serving.in_flight import in_flight, most_running
@@ -42,13 +42,11 @@ UNFIT = "does not fit in memory"
 """Why a deployment is invalid that is too large."""
 _FEWER = (4, 16)
 """The parts of the largest expert-parallel degree that are evaluated too."""
-NORMAL_90 = NormalDist().inv_cdf(0.9)
-"""Standard deviations above the median of the 90 % quantile: the ends of an 80 % interval."""
 
 
 @frozen
 class Spread:
-    """The errors of times: normal distributions of the logarithms of measured over computed times.
+    """The errors of times: distributions of measured over computed times.
 
     Both errors have the same quantile: a machine that computes prompts slower than computed also decodes slower.
 
@@ -57,13 +55,12 @@ class Spread:
         steps: Of decode steps.
     """
 
-    prompts: NormalDist
-    steps: NormalDist
+    prompts: Distribution
+    steps: Distribution
 
     def factors(self, quantile: float) -> tuple[float, float]:
         """The factors of prompts and of steps, at a number of standard deviations above the median."""
-        one, other = (math.exp(each.mean + quantile * each.stdev) for each in (self.prompts, self.steps))
-        return one, other
+        return self.prompts.at(quantile), self.steps.at(quantile)
 
 
 @frozen(kw_only=True)
@@ -93,9 +90,15 @@ class Deployed:
         if not known.coverage:
             return None
         ends = (known.ttft_interval or (known.low, known.high), (known.low, known.high))
-        return Spread(
-            *(NormalDist(0.5 * math.log(a * b), max(math.log(b / a), 1e-9) / (2.0 * NORMAL_90)) for a, b in ends)
-        )
+        each = zip(ends, (known.ttft, known.interval), strict=True)
+        return Spread(*(Distribution.of(low, _median(known, interval), high) for (low, high), interval in each))
+
+
+def _median(known: Calibrated, interval: Interval | None) -> float:
+    """The median of measured over computed times: 1 as in the fit; elsewhere the middle of the interval of such rows."""
+    if interval is None or known.evidence.kind != "transferred":
+        return 1.0
+    return math.sqrt(interval.transfer[0] * interval.transfer[1])
 
 
 def deployed(

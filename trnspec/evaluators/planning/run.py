@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import Literal
 
 from attrs import field, frozen
 
+from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
 from trnspec.perf.goodput import Goodput, ProductionFactor
@@ -15,9 +15,6 @@ from trnspec.perf.work.layout import Layout
 
 DAY = 86400.0
 """Seconds."""
-
-_NORMAL_90 = 1.2815515655446004
-"""The 90 % quantile of the normal distribution: 80 % of it are between this and its negative."""
 
 Objective = Literal["cost", "time", "chips", "energy"]
 """Objectives, smallest in the best plan."""
@@ -123,27 +120,24 @@ class Plan:
 
     def expected(self, objective: Objective) -> float | None:
         """The expected value of what an objective compares: of the distribution of the time; ``None`` if it is not known."""
-        value, known = self.measure(objective), self.logarithm
-        if value is None or known is None or objective == "chips":
+        value = self.measure(objective)
+        if value is None or self.distribution is None or objective == "chips":
             return value
-        return value * math.exp(known.mean + 0.5 * known.variance) / self.time[0]
+        return value * self.distribution.mean / self.time[0]
 
     @property
-    def logarithm(self) -> NormalDist | None:
-        """The distribution of the logarithm of the time: log-normal with this 80 % interval; ``None`` of a bound."""
-        _, low, high = self.time
-        if high is None or not low < high:
-            return None
-        # The median is the middle of the interval: it may differ from the value.
-        return NormalDist(0.5 * math.log(low * high), math.log(high / low) / (2.0 * _NORMAL_90))
+    def distribution(self) -> Distribution | None:
+        """The distribution of the time, whose median is the value; ``None`` of a bound."""
+        value, low, high = self.time
+        return None if high is None or not low < high else Distribution.of(low, value, high)
 
     def probability(self, deadline: float) -> float | None:
         """The probability of a time up to ``deadline`` [s]; ``None`` of a bound."""
-        return None if self.logarithm is None else self.logarithm.cdf(math.log(deadline))
+        return None if self.distribution is None else self.distribution.probability(deadline)
 
     def likely(self, confidence: float) -> float:
         """The time that the run does not exceed with some probability [s]; of a bound its value."""
-        return self.time[0] if self.logarithm is None else math.exp(self.logarithm.inv_cdf(confidence))
+        return self.time[0] if self.distribution is None else self.distribution.quantile(confidence)
 
 
 @frozen(kw_only=True)
@@ -213,7 +207,7 @@ class Goals:
         texts = []
         for name, (value, limit) in self._missed(plan).items():
             if name == "deadline":
-                with_ = "" if plan.logarithm is None else f" with a probability of {self.confidence:.0%}"
+                with_ = "" if plan.distribution is None else f" with a probability of {self.confidence:.0%}"
                 texts.append(f"takes {value / DAY:,.3g} d{with_}, and the deadline is {limit / DAY:,.3g} d")
             elif value < math.inf:
                 texts.append(f"costs {_usd(value)}, and the budget is {_usd(limit)}")

@@ -19,7 +19,7 @@ from trnspec.evaluators.planning.comparison import (
     percent,
     table,
 )
-from trnspec.evaluators.planning.deployments import NORMAL_90
+from trnspec.evaluators.planning.distribution import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve
 
-from trnspec.evaluators.planning.deployments import NORMAL_90, Deployed, deployed
+from trnspec.evaluators.planning.deployments import Deployed, deployed
+from trnspec.evaluators.planning.distribution import NORMAL_90
 from trnspec.evaluators.planning.fleets import (
     FleetPlan,
     decoding_replicas,
