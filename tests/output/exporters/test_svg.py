@@ -112,6 +112,15 @@ def test_the_links_that_are_drawn_as_one(name, expected) -> None:
     assert sum(expected.values()) == sum(w.startswith(f"{each}\u00d7") for w in words(root))
 
 
+def test_planes_are_joined_in_the_middle() -> None:
+    root = drawn("trn2-ultraserver")
+    (middle,) = {float(e.get("y")) + float(e.get("height")) / 2 for e in of_class(root, "group")}
+
+    assert {middle} == {
+        float(e.get(y)) for e in root.iter(f"{NS}line") for y in ("y1", "y2") if e.get("class") == "bundle b"
+    }
+
+
 def test_arcs_wrap_around_a_torus() -> None:
     """One for each row and each column; a mesh has none."""
     mesh = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "mesh", "dimensions": [4, 4]}})
