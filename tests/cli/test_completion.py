@@ -104,6 +104,7 @@ def test_completions_of_common_inputs(completed, words, found) -> None:
         (("compare", "trainium1", "trn2.48"), sorted(n for n in NAMES if n.startswith("trn2.48"))),
         (("source", "semi"), sorted(n for n in SOURCES if n.startswith("semi"))),
         (("source", "trainium"), []),
+        (("query", "server", "--columns", "fabric.s"), []),  # only the paths of values
         (("list", "s"), ["servers", "software", "scenarios", "sources"]),
         (("show", "--format", "m"), ["markdown"]),
         # The name of a document first, then the paths of its kind.
