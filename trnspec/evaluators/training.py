@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.amounts import exact
+from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
@@ -82,15 +83,7 @@ BOTTLENECKS = {
 }
 """The bottleneck of a step, by its largest part."""
 
-EXPERT_INPUTS = (
-    "expert_tp",
-    "imbalance",
-    "capacity_factor",
-    "dispatch",
-    "dispatch_dtype",
-    "node_limit",
-    "expert_overlap",
-)
+EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))
 """The inputs that only models with experts use."""
 
 
