@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from trnspec.evaluation.figure_path import Documents
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
     from trnspec.model.reflection import Shape
     from trnspec.yaml import Path
 
@@ -196,11 +198,10 @@ def claims(graph: Graph, place: str) -> tuple[Assumed, ...]:
         Each value once, with its first source. Claims that were rejected, superseded or are about something else are left
         out, and so are those of a path that has an adopted value.
     """
-    match = _PLACE.fullmatch(place)
-    if match is None or match["of"] not in graph:
+    if (found := _missing(graph, place)) is None:
         return ()
-    node = graph.named(match["of"])
-    missing: Path = ("spec", *match["at"].split("."))
+    node, at = found
+    missing: Path = ("spec", *at.split("."))
     result: dict[tuple[Path, Fraction], Assumed] = {}
     for claim in node.claims:
         if (claim.verdict or "agrees") not in _USABLE:
@@ -249,20 +250,23 @@ def assumable(graph: Graph, place: str) -> str:
         graph: The catalog.
         place: The place of a refusal: ``trn3-gen1-server spec.fabric.bandwidth``.
     """
-    match = _PLACE.fullmatch(place)
-    if match is None or match["of"] not in graph:
+    if (missing := _missing(graph, place)) is None:
         return ""
-    node, group = graph.named(match["of"]), match["at"].rpartition(".")[0]
+    node, at = missing
+    group = at.rpartition(".")[0]
     if group and figure_at(node, ("spec", *group.split("."))) is None:
         return ""
     # The rate of a link has two ways to state it.
-    for path in (f"{node.name}.{match['at']}", f"{node.name}.{match['at']}.per_direction"):
-        try:
-            found = figure_path(graph, path)
-        except TrnspecError:
-            continue
-        return f"no source has a value; assume {found}=VALUE"
+    for path in (f"{node.name}.{at}", f"{node.name}.{at}.per_direction"):
+        with suppress(TrnspecError):
+            return f"no source has a value; assume {figure_path(graph, path)}=VALUE"
     return ""
+
+
+def _missing(graph: Graph, place: str) -> tuple[Node[Any], str] | None:
+    """The document and the path of a place such as ``trn3-gen2-server spec.fabric.bandwidth``."""
+    match = _PLACE.fullmatch(place)
+    return None if match is None or match["of"] not in graph else (graph.named(match["of"]), match["at"])
 
 
 def _values(claimed: Sequence[Assumed]) -> str:

@@ -22,7 +22,7 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Assumption
-from trnspec.evaluators.software import ServingSoftware, narrowed, resolve_serving, resolve_training
+from trnspec.evaluators.software import ServingSoftware, resolve_serving, resolve_training
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf import frameworks
@@ -37,7 +37,7 @@ from trnspec.perf.roofline import ELEMENT_BYTES, element_bytes
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
-from trnspec.perf.serving.static_graphs import all_experts_from, compiled
+from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards
 from trnspec.perf.work.transformer import Transformer, common_heads, transformer
 from trnspec.perf.work.validity import check_context
 
@@ -388,7 +388,8 @@ def _plan(  # what a layout is computed from
         # Activations are in 16 bit if weights are narrower.
         activation_bytes=max(ELEMENT_BYTES[q.dtype], 2.0),
     )
-    plan = narrowed(d, model, plan, tile)
+    if tile is not None:
+        plan = narrow_shards(d, model, plan, float(tile))
     if narrow is False:
         return plan
     return evolve(plan, narrow_whole=where(narrow, system.rate(q.dtype) / system.rate("bf16") - 1.0, plan.narrow_whole))

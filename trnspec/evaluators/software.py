@@ -13,18 +13,15 @@ from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.result import Assumption
 from trnspec.perf import frameworks
 from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, known, training_settings
-from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two, tile_of
+from trnspec.perf.serving.static_graphs import powers_of_two, tile_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.frameworks import Runtime
     from trnspec.perf.lowering.system import System
-    from trnspec.perf.serving.forward_pass import Deployment
-    from trnspec.perf.work.transformer import Transformer
 
 Q = TypeVar("Q", bound=questions.Question)
 
@@ -186,8 +183,3 @@ _RESOLVED = ("context_buckets", "batch_buckets", "tile")
 
 def _increasing(buckets: tuple[int, ...] | None) -> tuple[int, ...]:
     return tuple(sorted(set(buckets or ())))
-
-
-def narrowed(d: Dimensions, model: Transformer, plan: Deployment, tile: int | None) -> Deployment:
-    """A deployment whose narrow shards take the time of whole tiles; the same without a tile."""
-    return plan if tile is None else narrow_shards(d, model, plan, float(tile))
