@@ -18,7 +18,7 @@ from trnspec.evidence import Kind as Evidence
 from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits import inference, kernels, serving
-from trnspec.perf.calibration.fits.collectives import BASE, fit_collectives
+from trnspec.perf.calibration.fits.collectives import BASE, arrays, fit_collectives, times
 from trnspec.perf.calibration.fits.fit import Holdout, fit
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.training import batch, training
@@ -30,7 +30,6 @@ from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_c
 from trnspec.perf.calibration.measured.serving import Runs, on_gpu, serving_cases
 from trnspec.perf.calibration.measured.tables import Record, fitted_hashes
 from trnspec.perf.calibration.measured.training import training_cases
-from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.kernels.times import Roof
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of
 from trnspec.perf.lowering.system import IDEAL
@@ -329,20 +328,13 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
 def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Predicted:
     """Times of collectives; NaN where the calibration has no protocol for one."""
     ideal = np.array([case.ideal for case in cases])
-    value = np.array([computed(case, applied) for case in cases], float)
+    value = (
+        np.full(len(cases), np.nan)
+        if applied.library is None
+        else times(applied.library, arrays(cases, applied.library))
+    )
+    value = np.where(np.isfinite(value), value, np.nan)
     return {"collective": (ideal, value, value, value)}
-
-
-def computed(case: CollectiveCase, known: Calibrated) -> float | None:
-    """The time of a collective by a calibration [s]; ``None`` where that has no protocol for it."""
-    library = known.library
-    if library is None:
-        return None
-    every = timed(library, case.machine, case.kind, case.ranks, 1.0, case.size)
-    usable = [t for t in every if case.can_use(t.protocol)]
-    if not usable:
-        return None
-    return float(launched(library, case.launch, usable[0].time, case.size, case.machine.seconds_per_byte))
 
 
 def _of_collective(

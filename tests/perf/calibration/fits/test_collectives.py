@@ -17,7 +17,7 @@ from trnspec.perf.calibration.fits.collectives import LIBRARIES, SIZES, arrays, 
 from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
-from trnspec.perf.calibration.score import computed
+from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.quantity import parse
@@ -66,11 +66,12 @@ def test_fit_recovers_known_parameters() -> None:
 
 
 def test_arrays_are_timed_as_single_rows() -> None:
+    """By the library, of whose protocols a row uses the fastest that it can use."""
     library = fitted().library
-    together = times(library, arrays(rows(), library))
-    known = attrs.evolve(calibrated(everything(), "trainium2", "collectives"), library=library)
-
-    assert [computed(c, known) for c in rows()] == together.tolist()
+    for case, together in zip(rows(), times(library, arrays(rows(), library)), strict=True):
+        every = timed(library, case.machine, case.kind, case.ranks, 1.0, case.size)
+        alone = next(one.time for one in every if case.can_use(one.protocol))
+        assert together == launched(library, case.launch, alone, case.size, case.machine.seconds_per_byte)
 
 
 def test_parameters_stay_within_limits() -> None:
