@@ -429,6 +429,18 @@ def test_context_buckets() -> None:
         plan(CAT, **QUESTION, context_buckets=(512, 2048))
 
 
+def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path: Path) -> None:
+    """Not only the mean: a prompt takes at least as long as its tokens alone."""
+    file = tmp_path / "lengths.csv"
+    file.write_text("isl,osl\n" + "200,100\n20000,100\n" * 20, encoding="utf-8")
+    asked = OF_FILE | {"rate": 1.0, "ttft": "9s", "tpot": "90ms", "tp": (8,), "lengths": str(file)}
+    exact, padded = plan(CAT, **asked), plan(CAT, **asked, framework="nxd-inference")
+    options = dict(itertools.pairwise(shlex.split(str(padded["launch"]))))
+
+    assert json.loads(options["--additional-config"])["override_neuron_config"]["token_generation_buckets"][-1] == 32768
+    assert padded["time_to_first_token"] > exact["time_to_first_token"]
+
+
 @pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])
 def test_a_limit_without_a_unit(limit: str, example: str) -> None:
     with pytest.raises(UsageError, match=f"{limit}: a duration above 0 such as {example} is expected, not '30'"):

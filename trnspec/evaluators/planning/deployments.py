@@ -21,6 +21,7 @@ from trnspec.perf.serving.decode import decode, mean_context, speculate
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def deployed(
     known = calibrated(
         graph, system.chip, "inference", q.calibration, framework, q.era or "", experts=dims.experts is not None
     )
-    ranks = int(system.ranks)
+    ranks, buckets = int(system.ranks), _buckets(q, lengths)
     tps = q.tp or [1 << i for i in range(ranks.bit_length()) if ranks % (1 << i) == 0]
     chunks = q.chunk if q.chunk and part == "all" else (None,)
     experts = int(dims.experts.count) if dims.experts is not None else 0
@@ -132,7 +133,7 @@ def deployed(
         inputs = InferenceQuestion(
             model=q.model, on=on, lnc=q.lnc, tp=tp, pp=pp, dp=ep, ep=ep, dtype=dtype, weight_dtype=weight_dtype,
             kv_dtype=kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
-            framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk, context_buckets=q.context_buckets,
+            framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk, context_buckets=buckets,
             draft=None if part == "prefill" else q.draft, acceptance=q.acceptance, speculate=q.speculate,
             prefill_on=(q.prefill_on or on) if part == "decode" else None,
         )  # fmt: skip
@@ -165,6 +166,15 @@ def deployed(
         yield Deployed(
             setup=setup, replica=replica, known=at, on=on, ranks=float(setup.pool.ranks), per_system=groups * ep
         )
+
+
+def _buckets(q: PlanServingQuestion, lengths: Lengths) -> tuple[int, ...] | None:
+    """The lengths of compiled graphs: those given; of a file those of the framework up to the longest request, not the mean."""
+    framework = None if q.framework is None else SERVING.get(q.framework)
+    first = None if framework is None else framework.settings.get("context_buckets")
+    if q.context_buckets or first is None or lengths.longest == lengths.isl + lengths.osl:
+        return q.context_buckets
+    return powers_of_two(int(first.value), lengths.longest)
 
 
 def _most(setup: Setup) -> int:
