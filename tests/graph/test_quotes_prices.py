@@ -10,7 +10,7 @@ import pytest
 from tests.support.programs import DATA, ROOT
 from trnspec.api import graph as load
 from trnspec.graph.graph import Graph
-from trnspec.graph.quotes import price_documents, region_of
+from trnspec.graph.quotes import price_documents, quoted_facts, quotes, region_of
 from trnspec.model.quotes import Price
 
 PLUGINS = [
@@ -55,3 +55,29 @@ def test_every_collected_price_is_in_a_catalog(graph) -> None:
                 missing.append(row)
 
     assert [] == missing
+
+
+def test_prices_as_facts(graph) -> None:
+    """Each quote with its place, and its term as the reason; first the types that are not sold, with their source."""
+    seen = set()
+    for server in {graph.find(node.spec.server) for node in graph.of(Price)}:
+        found = [fact for fact in quoted_facts(graph, server) if fact.at.startswith("prices.")]
+        known = quotes(graph, server)
+        unlisted = [n for n in price_documents(graph, server) if n.spec.status == "unlisted"]
+        head, rest = found[: len(unlisted)], found[len(unlisted) :]
+        seen |= {fact.verdict for fact in found}
+
+        assert [(f.of, f.at, f.verdict, f.value) for f in head] == [
+            (n.name, f"prices.{n.spec.type}", "unlisted", None) for n in unlisted
+        ]
+        assert [(f.source, f.as_of) for f in head] == [
+            (source.name, source.spec.as_of) for source in (graph.find(n.metadata.source) for n in unlisted)
+        ]
+        assert [(f.of, f.at, f.value, f.reason) for f in rest] == [
+            (q.document.name, f"prices.{q.type}.{q.place}", q.figure, q.document.spec.term or "") for q in known
+        ]
+        assert [(f.source, f.as_of, f.label) for f in rest] == [
+            (q.figure.source_name, q.figure.as_of, ", ".join(filter(None, (q.type, q.document.spec.term))))
+            for q in known
+        ]
+    assert {"adopted", "unlisted"} == seen
