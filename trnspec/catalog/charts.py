@@ -176,9 +176,8 @@ def year(as_of: str) -> tuple[float, Ends]:
 
 
 def _fraction(day: date) -> float:
-    return day.year + (day.timetuple().tm_yday - 1) / (
-        366.0 if date(day.year, 12, 31).timetuple().tm_yday == 366 else 365.0
-    )
+    first = date(day.year, 1, 1)
+    return day.year + (day - first).days / (date(day.year + 1, 1, 1) - first).days
 
 
 @frozen

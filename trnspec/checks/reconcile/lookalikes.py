@@ -75,10 +75,14 @@ def _grouped(cause: str, figures: list[tuple[str, Quantity]]) -> Iterator[Lookal
         names.setdefault(quantity.value, []).append(name)
         quantities.setdefault(quantity.value, quantity)
     for value, alike in names.items():
-        more = len(alike) - 1
-        if more < MOST_SHARED:
-            others = f" and {more} other{'' if more == 1 else 's'}" if more else ""
-            yield Lookalike(cause, f"this is the figure of {alike[0]}{others}", quantities[value])
+        if len(alike) <= MOST_SHARED:
+            yield Lookalike(cause, f"this is the figure of {_and_others(alike)}", quantities[value])
+
+
+def _and_others(names: list[str]) -> str:
+    """The first of some names, and the number of the others."""
+    more = len(names) - 1
+    return names[0] + (f" and {more} other{'' if more == 1 else 's'}" if more else "")
 
 
 def _rows(site: Site, graph: Graph) -> Iterator[Lookalike]:
@@ -169,7 +173,5 @@ def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:
             claims.setdefault((value.text, claim.verdict or "agrees"), []).append(claim.source.name)
             quantities[value.text] = value
     for (text, verdict), sources in claims.items():
-        more = len(sources) - 1
-        others = f" and {more} other{'' if more == 1 else 's'}" if more else ""
-        words = f"this is the value of {sources[0]}{others} for {dotted(site.path[1:])} ({verdict})"
+        words = f"this is the value of {_and_others(sources)} for {dotted(site.path[1:])} ({verdict})"
         yield Lookalike("older-claim", words, quantities[text])

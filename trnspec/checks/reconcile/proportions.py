@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec.checks.reconcile.relations import claimed_paths, site
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.composition import chips
 from trnspec.model.chip import Chip
@@ -71,21 +72,15 @@ def _differ(shares: tuple[Share, ...]) -> bool:
     return any(not a.interval.overlaps(b.interval) for i, a in enumerate(shares) for b in shares[i + 1 :])
 
 
-def _site(node: Node[Any], path: str, claim: int | None = None) -> Site:
-    return Site(node, ("spec", *path.split(".")), claim)
-
-
 def _values(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
     """The adopted figure and every claim on it that is a quantity, each with the verdict."""
-    from trnspec.checks.reconcile.relations import claimed_paths
-
-    own = _site(node, path)
+    own = site(node, path)
     if own.value is not None:
         yield own, ""
     for index, claim in enumerate(node.claims):
-        site = _site(node, path, index)
-        if own.path in claimed_paths(claim.at) and isinstance(site.value, Quantity):
-            yield site, claim.verdict or "agrees"
+        said = Site(node, own.path, index)
+        if own.path in claimed_paths(claim.at) and isinstance(said.value, Quantity):
+            yield said, claim.verdict or "agrees"
 
 
 def _host(graph: Graph) -> Iterator[Proportion]:
@@ -93,7 +88,7 @@ def _host(graph: Graph) -> Iterator[Proportion]:
     for path, words in (("stated.host.vcpus", "vCPUs"), ("stated.host.memory", "host memory")):
         by_chip: dict[str, list[tuple[Share, str]]] = {}
         for node in graph.of(UltraServer):
-            counted, total = chips(graph, node), _site(node, path)
+            counted, total = chips(graph, node), site(node, path)
             server = graph.find(node.spec.servers.server)
             if counted is None or total.value is None or server is None:
                 continue
@@ -116,10 +111,10 @@ def _network(graph: Graph) -> Iterator[Proportion]:
         path = "network.bandwidth" if isinstance(node.spec, Server) else "stated.network.bandwidth"
         if counted is None or counted[0] == 1 or counted[1].name == "trainium1":
             continue
-        for site, verdict in _values(node, path):
+        for said, verdict in _values(node, path):
             if verdict not in ("other-scope", "agrees"):
-                interval = site.interval.scaled(Fraction(1, counted[0]))
-                shares.append(Share(f"{site.value} of {node.name}", interval, "Gbit/s", verdict))
+                interval = said.interval.scaled(Fraction(1, counted[0]))
+                shares.append(Share(f"{said.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
             notes += [
                 f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
@@ -136,11 +131,11 @@ def _single(graph: Graph) -> Iterator[Proportion]:
     """Single over half precision: a quarter on the tensor engines, more if other engines are counted."""
     shares, notes = [], []
     for chip in graph.of(Chip):
-        fp32, bf16 = _site(chip, "peak.dense.fp32"), _site(chip, "peak.dense.bf16")
+        fp32, bf16 = site(chip, "peak.dense.fp32"), site(chip, "peak.dense.bf16")
         if fp32.value is None or bf16.value is None:
             continue
         shares.append(Share(f"{fp32.value} / {bf16.value} of {chip.name}", fp32.interval.ratio(bf16.interval)))
-        own, half = _site(chip, "tensor_peak.dense.fp32"), _site(chip, "tensor_peak.dense.bf16")
+        own, half = site(chip, "tensor_peak.dense.fp32"), site(chip, "tensor_peak.dense.bf16")
         if own.value is not None and half.value is not None:
             notes.append(
                 f"{own.value} / {half.value} = {float(own.interval.low / half.interval.low):.3g} of {chip.name}"

@@ -223,10 +223,10 @@ def _built(topology: Topology, members: int) -> Shape | str:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, members: int) -> Shape | None:
+    """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     from trnspec.topology.fabric import TopologyError
     from trnspec.topology.parse import parse
 
-    """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     for nodes in (members, None):
         try:
             return parse(text, nodes)
