@@ -119,14 +119,10 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
     chosen = chosen or numbers[:_SUMMARY_ANSWERS]
     items: list[tuple[str, ...]] = []
     for answer in chosen:
-        shown = printed(answer)
-        note = f" ({answer.note})" if answer.note and len(answer.note) <= BAR else ""
-        ends = f" {shown.interval}" if shown.interval else ""
-        texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
-        name = label(answer.name)
-        items.append((SYNONYMS.get(name, name), *map(escape, texts)))
+        note = f"({answer.note})" if answer.note and len(answer.note) <= BAR else ""
+        items.append((SYNONYMS.get(label(answer.name), label(answer.name)), *_texts(answer, note)))
     remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name and a not in chosen]
-    items += [(label(a.name), *map(escape, _remark(a))) for a in remarks]
+    items += [(label(answer.name), *_texts(answer)) for answer in remarks]
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:
@@ -136,12 +132,13 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
     return items[:_SUMMARY_ENTRIES]
 
 
-def _remark(answer: Answer) -> tuple[str, ...]:
-    """The texts of a remark, the longest first."""
+def _texts(answer: Answer, note: str = "") -> tuple[str, ...]:
+    """The texts of an answer, the longest first."""
     if not is_number(answer.value):
-        return (str(answer.value),)
+        return (escape(str(answer.value)),)
     shown = printed(answer)
-    return (f"{shown.value} {shown.interval}", shown.value) if shown.interval else (shown.value,)
+    texts = ((shown.value, shown.interval, note), (shown.value, shown.interval), (shown.value,))
+    return tuple(escape(" ".join(filter(None, text))) for text in texts)
 
 
 def bottleneck_label(evaluation: Evaluation) -> str:
@@ -156,10 +153,9 @@ def bottleneck_label(evaluation: Evaluation) -> str:
 
 def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
     answers = {a.name: a for a in evaluation.answers}
-    used, capacity = answers.get("memory") or answers.get("total"), answers.get("capacity")
-    of = f"{measure(used.value, used.unit)} of {measure(capacity.value, capacity.unit)} per rank" if (
-        used is not None and capacity is not None and is_number(used.value) and is_number(capacity.value)
-    ) else ""  # fmt: skip
+    sizes = [a for a in (answers.get("memory") or answers.get("total"), answers.get("capacity")) if a is not None]
+    both = len(sizes) > 1 and all(is_number(a.value) for a in sizes)
+    of = f"{' of '.join(measure(a.value, a.unit) for a in sizes)} per rank" if both else ""
     fits = answers.get("fits")
     if fits is not None:
         return "fits", measure(fits.value) + (f", {of}" if of else "")
