@@ -209,7 +209,7 @@ def git(where: Path, *args: str) -> str:
 # A document that is sound, one that is not, and what is found in that.
 
 SOUND = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: wire, title: A wire}\nspec: {connects: chips}\n"
-WRONG = SOUND.replace("spec:", "spce:")
+WRONG = SOUND.replace("spec:", "body:")
 MARKS = {("TRN101", 4), ("TRN102", 1)}
 
 
