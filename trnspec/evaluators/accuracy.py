@@ -60,7 +60,8 @@ class AccuracyRow:
         ideal: Computed from published figures only: a lower bound of a time.
         low: The lower end of the interval; ``null`` without a calibration.
         high: Its upper end.
-        kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped.
+        kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped. Of a row held out with its
+            chip or framework it is ``transferred``, with that interval.
         calibration: The name of the calibration; empty without one.
         seen: Whether the calibration was fitted to a row with the same content; ``null`` where the row was skipped.
         held_out: With ``--refit`` the value by a fit to rows of other models or chips, of a row that was seen; else ``null``.
