@@ -92,21 +92,21 @@ def test_json(edition) -> None:
     assert ["2026.11"] == [e["name"] for e in data["editions"]]
 
 
-def test_result_of_the_audit_of_pages(here) -> None:
+def test_result_of_the_audit_of_pages(here, edition) -> None:
     """It is a part of the edition: another number is an alteration."""
     pages = here.folder / "pages"
     pages.mkdir()
     (pages / "neuron-trainium-2024-02.txt").write_text("line\n" * 16 + "2 cores\n32 GiB of memory\n")
 
-    edition(here, "freeze", "2026.11", "--pages", str(pages))
-    file = here.folder / "copy" / "editions" / "2026.11.json.gz"
+    edition("freeze", "2026.11", "--pages", str(pages))
+    file = here.folder / "mine" / "editions" / "2026.11.json.gz"
     text = gzip.decompress(file.read_bytes()).decode()
     audit = verify(text).audit
-    counts = json.loads(here("audit", "--pages", str(pages), "--catalog", "copy", "--format", "json").out)
+    counts = json.loads(here("audit", "--pages", str(pages), "--catalog", "mine", "--format", "json").out)
 
     assert audit == {"values": counts["values"], **counts["printed"]}
     assert 0 < audit["no"] < audit["values"]
     said = f"pages print {audit['values'] - audit['no']} of {audit['values']} values"
-    assert said in edition(here, "verify").out
+    assert said in edition("verify").out
     with pytest.raises(EditionError, match="altered"):
         verify(text.replace(f'"no": {audit["no"]}', '"no": 0'))

@@ -126,13 +126,13 @@ def test_words_of_authors(text, key, meant):
 
 
 @pytest.mark.parametrize(("key", "meant"), [("date", "as_of"), ("as_off", "as_of"), ("asof", "as_of")])
-def test_a_key_that_is_meant_for_a_missing_one_is_one_finding(key, meant):
+def test_a_key_that_is_meant_for_a_missing_one_has_a_hint(key, meant):
     text = "api_version: trnspec/v1\nkind: Source\nmetadata: {name: a, title: A}\n"
     spec = f"spec: {{publisher: A, rank: third-party, {key}: 2024-01-01}}\n"
 
-    [(code, line, _, message, hint)] = found(text + spec)
+    (missing, *_), (code, line, _, message, hint) = found(text + spec)
 
-    assert (code, line, message) == ("TRN101", 4, f"unknown key {key!r} in spec")
+    assert (missing, code, line, message) == ("TRN102", "TRN101", 4, f"unknown key {key!r} in spec")
     assert hint.startswith(f"did you mean {meant!r}?")
 
 

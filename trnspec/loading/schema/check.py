@@ -280,7 +280,7 @@ def _missing(
     unknown = list(islice((k for k in instance if k not in schema["properties"]), Limits().problems))
     above = shape_in_document(spec, path)
     known = list(above.fields if isinstance(above, ObjectShape) else schema["properties"])
-    # One finding, at the unknown key, which names the missing one.
+    # Both are reported, since either code may be ignored; what is below a misspelt key is not missing.
     misspelt = {key for key in absent if any(repr(key) in _similar(other, known, above) for other in unknown)}
     place = document.place(path, key=True)
     blocks = [key for key in absent if not path and key in ("metadata", "spec") and key not in misspelt]
@@ -292,16 +292,14 @@ def _missing(
     for key in absent:
         if key in blocks:
             continue
-        if key in misspelt:
-            yield Unsound(None, path, key)
-            continue
         rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
         member = above.fields.get(key) if isinstance(above, ObjectShape) else None
         of_version = rule["enum"][0] if (*path, key) == ("api_version",) else ""
         hint = _addition(key, of_version or rule.get("const") or rule.get("description", ""), member)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
+        if key not in misspelt:
+            yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
 
 
 def _addition(key: str, value: str, member: Field | None) -> str:
