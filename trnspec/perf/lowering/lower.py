@@ -275,11 +275,15 @@ class _Lowering:
         chip = self.chip.spec
         per_chip = 1.0
         lnc = 0
-        if chip.cores is not None and self.graph.find(chip.cores.core) is not None and _is_neuron(chip):
+        cores = chip.cores
+        # On Neuron programs run on single cores of the chip; elsewhere a rank is a chip.
+        if cores and self.graph.find(cores.core) is not None and cores.core.name.startswith("neuroncore"):
             lnc = self._lnc(chip)
-            per_chip = float(chip.cores.count // lnc)
+            per_chip = float(cores.count // lnc)
         elif self.wanted_lnc is not None:
             raise UsageError(f"{self.chip.name} has no logical cores, so lnc means nothing to it")
+        # Two cores of Trainium2, where each is a rank, share a memory stack.
+        stacks = chip.memory.stacks.count if chip.memory and chip.memory.stacks else None
         in_server, units = self.in_server, self.units
         servers = units * self.count
         rates, published = self._rates(per_chip)
@@ -299,7 +303,7 @@ class _Lowering:
             published=published,
             capacity=capacity / per_chip,
             bandwidth=bandwidth / per_chip,
-            sharing=self._sharing(per_chip),
+            sharing=max(per_chip / stacks, 1.0) if stacks and per_chip > 1.0 else 1.0,
             host_memory=host,
             levels=levels,
             figures_used=tuple(self.figures_used.values()),
@@ -318,12 +322,6 @@ class _Lowering:
                 hint="1 everywhere; 2 from Trainium2 on",
             )
         return lnc
-
-    def _sharing(self, per_chip: float) -> float:
-        """Ranks that share one memory stack: two cores of Trainium2 where each is a rank."""
-        memory = self.chip.spec.memory
-        stacks = None if memory is None or memory.stacks is None else memory.stacks.count
-        return max(per_chip / stacks, 1.0) if stacks and per_chip > 1.0 else 1.0
 
     def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
         all_engines: dict[str, float] = {}
@@ -438,11 +436,6 @@ class _Lowering:
             latency_place=at_latency or f"{self.server.name} spec.network.link",
             reduces=reduces,
         )
-
-
-def _is_neuron(chip: Chip) -> bool:
-    """Whether programs run on single cores of the chip, as on Neuron; elsewhere a rank is a chip."""
-    return chip.cores is not None and chip.cores.core.name.startswith("neuroncore")
 
 
 # Models.

@@ -53,23 +53,13 @@ def span(seq: Number, window: Number, causal: Number, convention: AttentionConve
     return where(causal > 0.0, keys * (seq - keys / 2.0) / larger(seq, 1.0), keys)
 
 
-def scores_flops(d: Dimensions, context: Number) -> Number:
-    """FLOP of queries times keys and weights times values, one token, one layer, forward: ``2 a (qk + v) s``.
-
-    Args:
-        d: The transformer.
-        context: Keys that the token attends to.
-    """
-    return 2.0 * d.heads * (d.qk_size + d.v_size) * context
-
-
 def all_scores(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
     """FLOP of scores and values per token, all layers, forward; those of multi-token prediction are not windowed.
 
-    ``4 L h s`` (full) or ``2 L h s`` (causal) where heads times size is ``h`` and no layer is windowed.  Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
+    Queries times keys and weights times values are ``2 a (qk + v) c`` with ``c`` keys of a token: ``4 L h s`` (full) or ``2 L h s`` (causal) where heads times size is ``h`` and no layer is windowed.  Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
     """
     everywhere = span(seq, 0.0, d.causal, convention)
-    total = d.mtp_layers * scores_flops(d, everywhere)
+    total = d.mtp_layers * (2.0 * d.heads * (d.qk_size + d.v_size) * everywhere)
     for one in reaches(d):
         keys = span(seq, one.limit, d.causal, convention) / one.stride
         total = total + one.layers * (2.0 * one.heads.width * keys)

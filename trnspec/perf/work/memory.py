@@ -212,7 +212,10 @@ def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runti
     layers = stage_layers(d, layout, stage)
     state = model_state(d, layout, held_parameters(d, layout, stage))
     stored = stage_activations(d, layout, runtime, stage, layers)
-    buffers = _pipeline_buffers(d, layout, runtime) + _gathered_weights(d, layout)
+    # Between stages activations of one microbatch are received forward, gradients of one backward.
+    tokens = layout.seq / layout.cp * layout.microbatch
+    message = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
+    buffers = where(layout.pp > 1.0, 2.0 * message, 0.0) + _gathered_weights(d, layout)
     if runtime.bucket:
         buffers = buffers + where(layout.copies > 1.0, smaller(runtime.bucket, state.gradients), 0.0)
     return Memory(
@@ -247,13 +250,6 @@ def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime, stage: Numb
         network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / layout.tp
     widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
     return runtime.activation_bytes * (vocabulary + d.hidden * widest)
-
-
-def _pipeline_buffers(d: Dimensions, layout: Layout, runtime: Runtime) -> Number:
-    """Receive buffers between stages: activations of one microbatch forward, gradients of one backward."""
-    tokens = layout.seq / layout.cp * layout.microbatch
-    message = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
-    return where(layout.pp > 1.0, 2.0 * message, 0.0)
 
 
 def _gathered_weights(d: Dimensions, layout: Layout) -> Number:

@@ -245,11 +245,6 @@ class Transformer:
     routed_split: Number
 
 
-def attended_share(d: Dimensions) -> float:
-    """The share of the layers with attention."""
-    return 1.0 - d.unattended_layers / d.layers
-
-
 def transformer(d: Dimensions) -> Transformer:
     """The averages over the layers of a model with dimensions ``d``."""
     experts = d.expert_layers / d.layers
@@ -258,7 +253,7 @@ def transformer(d: Dimensions) -> Transformer:
     active = d.active * d.expert_width + d.shared_width
     feed_forward_width = dense * d.width + experts * active
     shared = experts if d.shared_width else 0.0
-    attended = attended_share(d)
+    attended = 1.0 - d.unattended_layers / d.layers
     _, local = heads_of(d)
     windowed = d.windowed_layers / d.layers
     width = mean(d, lambda own: own.width)
