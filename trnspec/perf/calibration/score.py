@@ -265,13 +265,6 @@ def _fits_of_steps(graph: Graph, cases: Sequence[TrainingCase]) -> Fits:
     return [(training(_eras(graph, cases)), cases)] if len(cases) >= LEAST else []
 
 
-def _values(cases: Sequence[Case], times: Mapping[Part, Any]) -> HeldOut:
-    each = (
-        (case.id, part, float(value)) for part, some in times.items() for case, value in zip(cases, some, strict=True)
-    )
-    return {(name, part): value for name, part, value in each if not np.isnan(value)}
-
-
 def _eras(graph: Graph, cases: Sequence[TrainingCase]) -> tuple[str, ...]:
     """The eras of the calibrations that were fitted to some rows, where there are several."""
     hashes = {each for case in cases for each in case.hashes}
@@ -357,8 +350,8 @@ def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: H
             main = fitted.main
             errors = {"chip": main.elsewhere, "model": main.held_out}.get(holdout)
             if errors is not None:
-                seconds = np.array([c.seconds for c in fitted.cases])
-                values |= _values(fitted.cases, {"collective": seconds * (1.0 + errors)})
+                each = zip(fitted.cases, errors, strict=True)
+                values |= {(case.id, "collective"): case.seconds * (1.0 + float(off)) for case, off in each}
     return values
 
 

@@ -87,6 +87,12 @@ def test_an_expert_layer_reads_the_experts_that_are_hit() -> None:
     assert 32 * (1 - (31 / 32) ** 64) == pytest.approx(uneven.shape["hit"])
 
 
+def test_activations_of_8_bit_are_multiplied_in_8() -> None:
+    chip = lower(everything(), "b200")
+    narrow, wide = (ideal(one(LAYER, precision=p, tokens="65536")) for p in ("w4a8_mxfp4_mxfp8", "w4a16_mxfp4"))
+    assert chip.rate("bf16") / chip.rate("fp8") == pytest.approx(narrow / wide)
+
+
 def test_attention_in_prefill_and_decode() -> None:
     chip = lower(everything(), "h200")
     products = 2 * 32 * 4096 * 4097 / 2
