@@ -229,6 +229,15 @@ def test_a_looser_goal_never_worsens_the_best_plan(
     assert before is None or (after is not None and after.measure(objective) <= before.measure(objective))
 
 
+def test_a_bound_does_not_show_that_a_goal_is_met() -> None:
+    """It follows an estimate that misses the deadline, so that a later deadline never gives a worse plan."""
+    bound, estimate = made(100.0, 1.0, "ideal"), made(500.0, 10.0)
+
+    for deadline in (50.0, 200.0, 9000.0):
+        limits = goals(deadline=deadline)
+        assert min((bound, estimate), key=lambda plan: rank(plan, "cost", limits)) is estimate
+
+
 @given(
     st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4), st.sampled_from(KINDS[:4])), min_size=1, max_size=6)
 )

@@ -484,12 +484,12 @@ def _storage(catalog: Catalog, on: str) -> float | None:
 def rank(plan: Plan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
     """The order of plans: those that meet the goals, by the expected value of the objective; others by what they exceed.
 
-    Bounds follow estimates. Where the objective is not known chip hours are compared.
+    Bounds follow estimates, since they do not show that a goal is met. Where the objective is not known chip hours are compared.
     """
     value = plan.expected(objective)
     known = (value is None, plan.chip_hours if value is None else value)
     met = goals.met(plan)
-    return (not met, is_bound(plan), *(() if met else goals.excess(plan)), *known)
+    return (is_bound(plan), not met, *(() if met else goals.excess(plan)), *known)
 
 
 __all__ = ["Goals", "Plan", "PlanTrainingQuestion", "checkpoint_bytes", "rank", "run"]
