@@ -340,15 +340,15 @@ def _of_collective(
 def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: Holdout) -> HeldOut:
     """By a fit without the rows of a size, or by that of the nearest other chip."""
     values: HeldOut = {}
-    for framework in sorted({c.framework for c in cases}):
+    # Each library has a fit of its own, so that none can be left out.
+    for framework in sorted({c.framework for c in cases}) if holdout != "framework" else ():
         used = [c for c in cases if c.framework in {framework, BASE.get(framework)}]
         try:
             fits = fit_collectives(used, framework, partial(nearest, graph))
         except UsageError:
             continue
         for fitted in fits:
-            main = fitted.main
-            errors = {"chip": main.elsewhere, "model": main.held_out}.get(holdout)
+            errors = fitted.main.held_out if holdout == "model" else fitted.main.elsewhere
             if errors is not None:
                 each = zip(fitted.cases, errors, strict=True)
                 values |= {(case.id, "collective"): case.seconds * (1.0 + float(off)) for case, off in each}
