@@ -252,16 +252,6 @@ def test_no_source_is_written_for_standard_input(here) -> None:
     assert not (here.folder / "sources").exists()
 
 
-def test_keys_of_a_chip_are_ordered(here) -> None:
-    """What most readers look for comes first; a chip in order keeps its layout."""
-    before = "spec:\n  dies: 2  # of one size\n  links: {link: neuronlink-v2}\n  memory:   {capacity: 8 GiB}\n"
-    after = "spec:\n  memory: {capacity: 8 GiB}\n  links: {link: neuronlink-v2}\n  dies: 2  # of one size\n"
-    kept = after.replace("memory: ", "memory:   ")
-
-    assert fixed(here, HEAD + before)[0] == HEAD + after
-    assert fixed(here, HEAD + kept)[0] == HEAD + kept
-
-
 PRICE = """\
 api_version: trnspec/v1
 kind: Price

@@ -13,10 +13,9 @@ from trnspec.diagnostics import Diagnostic, Severity
 from trnspec.loading.forms.claims import joined_sources
 from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
-from trnspec.loading.rewriting import formatted
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
-from trnspec.yaml.layout import LayoutError, comments
+from trnspec.yaml.layout import comments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,7 +95,7 @@ def fix(
             break
     else:
         checked = check(current, registry, settings)
-    if joined := _rewritten(current, registry):
+    if joined := _joined(current, registry):
         current = [joined.get(r.document.file, r) for r in current]
         texts |= {file: result.document.text for file, result in joined.items()}
         checked = check(current, registry, settings)
@@ -113,39 +112,16 @@ def fix(
     return Fixed(checked, texts, tuple(applied), stubs, lists)
 
 
-def _rewritten(results: Iterable[LoadResult], registry: Registry) -> dict[str, LoadResult]:
-    """The targets that have another form, by file.
-
-    Claims that differ in their sources alone become one; a document whose kind has keys that come first is laid out if
-    they do not.
-    """
-    rewritten = {}
+def _joined(results: Iterable[LoadResult], registry: Registry) -> dict[str, LoadResult]:
+    """The targets in which claims that differ in their sources alone become one, by file."""
+    joined = {}
     for result in results:
         document = result.document
-        if not result.target or result.node is None:
-            continue
-        text = joined_sources(document.text)
-        if hasattr(result.node.spec, "FIRST") and not result.problems:
-            text = _ordered(text, registry)
+        text = joined_sources(document.text) if result.target and result.node is not None else document.text
         if text != document.text:
             fresh = read_text(text, document.file)
-            rewritten[document.file] = load_document(fresh, registry, plugin=result.plugin, layer=result.layer)
-    return rewritten
-
-
-def _ordered(text: str, registry: Registry) -> str:
-    """A document in its canonical layout, if the keys of its spec are in another order."""
-    try:
-        ordered = formatted(text, registry.kinds)
-    except LayoutError:
-        return text
-    return ordered if _keys(ordered) != _keys(text) else text
-
-
-def _keys(text: str) -> list[str]:
-    """The keys of the spec of a document, in their order."""
-    spec = (read_text(text).data or {}).get("spec")
-    return list(spec) if isinstance(spec, dict) else []
+            joined[document.file] = load_document(fresh, registry, plugin=result.plugin, layer=result.layer)
+    return joined
 
 
 def _lists(

@@ -27,8 +27,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
 
     Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
     quotes in a flow mapping, an older api_version, the former path of an attribute, and a waiver that suppresses nothing.
-    Claims that differ in their sources alone become one with sources: [a, b]. The keys of a chip are ordered, with peak
-    rates, memory and links first. The Price documents of a server become
+    Claims that differ in their sources alone become one with sources: [a, b]. The Price documents of a server become
     one PriceList with a row for each price; their files are deleted, so this needs files that are committed to git. All
     other text stays as it is. For a source that is named and does not exist, a document is written whose fields are
     empty: it is invalid until they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are
