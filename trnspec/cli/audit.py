@@ -48,7 +48,7 @@ _LABEL = max(map(len, _VERDICTS))
     ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
     ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
     ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
-    ("trnspec audit --stale --older-than 18mo", "Values without a source of the last 18 months:"),
+    ("trnspec audit --stale --older-than 2y", "Values without a source of the last two years:"),
     ("trnspec audit --pages pages", "Values that the page of their source does not print:"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
