@@ -14,7 +14,7 @@ _COMMAND = re.compile(
     r"^(?:\$ )?trnspec ((?:eval|search|plan|show|compare|list|audit [a-z0-9.-]+)\b(?:.*\\\n)*.*)$", re.MULTILINE
 )
 _OTHER = re.compile(
-    r"--(?:format|part|results|catalog|data|dask|workers|overlay|help|trace|plot|full|host|reasons|verdict)|\.\.\.|merge|acme|larch|no-such|[<>|#]"
+    r"--(?:format|pages|part|results|catalog|data|dask|workers|overlay|help|trace|plot|full|host|reasons|verdict)|\.\.\.|merge|acme|larch|no-such|[<>|#]"
     r"|\[OPTIONS|config\.json|p5\.|trn2.48xlarge\.memory\.bandwidth"
 )
 """Commands that need files or plugins, or that print no page."""
