@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.perf.sweep.blocks import blocks, combination, size_of
 from trnspec.perf.sweep.layouts import (
     COUNTS,
@@ -30,6 +30,8 @@ from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
 
     from trnspec.perf.sweep.blocks import Axis
     from trnspec.perf.training.estimator import Estimator
@@ -184,6 +186,15 @@ class SweepResult(Generic[R]):
         """A mapping for each kept configuration: model, system, layout, time (s) or another goal, and ``memory`` (B)."""
         kept = zip(self.layouts(), self.result.time.tolist(), self.result.memory.tolist(), strict=True)
         return [self.record(*pair, time, memory) for pair, time, memory in kept]
+
+    def to_pandas(self: SweepResult[Kept]) -> pd.DataFrame:
+        """The records as a data frame of pandas.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        frame: pd.DataFrame = library("pandas").DataFrame(self.records())
+        return frame
 
 
 def layout_blocks(
