@@ -41,11 +41,12 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
         at_once: Tokens of a pass.
     """
     layout = Layout(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep, seq=context, global_batch=plan.batch * plan.dp)
+    stages = stage_axis(peak_stages(d, layout), layout, plan, at_once)
     # Stages differ in their weights and in the logits, since layers are divisible by pp.
     return of_heaviest(
         inference_memory(
             d, layout, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
-            step_tokens=at_once, stage=stage_axis(layout, *peak_stages(d, layout)), weight_bytes=plan.weight_bytes,
+            step_tokens=at_once, stage=stages, weight_bytes=plan.weight_bytes,
             whole_bytes=plan.whole_bytes, head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes,
             activation_bytes=plan.activation_bytes,
         )

@@ -269,15 +269,15 @@ def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> 
 
     Arguments are those of :func:`training_memory`.
     """
-    most = training_memory(d, layout, stage=stage_axis(layout, *peak_stages(d, layout)), runtime=runtime).total.max(
-        axis=0
-    )
+    most = training_memory(
+        d, layout, stage=stage_axis(peak_stages(d, layout), layout, runtime), runtime=runtime
+    ).total.max(axis=0)
     return most if most.ndim else most.item()
 
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of the rank that needs the most by purpose, of equal ones of the first of :func:`peak_stages`."""
-    stages = stage_axis(layout, *peak_stages(d, layout))
+    stages = stage_axis(peak_stages(d, layout), layout, runtime)
     return of_heaviest(training_memory(d, layout, stage=stages, runtime=runtime))
 
 
@@ -333,7 +333,7 @@ def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -
     """
     if layout.offload == "none":
         return peak(d, layout, runtime)
-    memory = training_memory(d, layout, stage=stage_axis(layout, *range(int(layout.pp))), runtime=runtime)
+    memory = training_memory(d, layout, stage=stage_axis(range(int(layout.pp)), layout, runtime), runtime=runtime)
     return of_heaviest(on_device(d, layout, memory, runtime)[0])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from attrs import fields
+from attrs import astuple, has
 
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, somewhere, where
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from trnspec.model.transformers.dimensions import Dimensions
@@ -203,8 +205,14 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     return (*stages, second, where(is_v_shaped, smaller(last, deal.chunks - deal.end), second))
 
 
-def stage_axis(layout: Layout, *stages: Number) -> NDArray[np.float64]:
-    """Some stages as an array whose first axis they are, and which broadcasts with the arrays of a layout."""
-    axes = max(np.ndim(getattr(layout, one.name)) for one in fields(type(layout)))
+def stage_axis(stages: Sequence[Number], *operands: Any) -> NDArray[np.float64]:
+    """Some stages as an array whose first axis they are, and which broadcasts with the operands.
+
+    Args:
+        stages: The stages.
+        operands: Numbers, and objects whose fields are numbers.
+    """
+    numbers = [n for one in operands for n in (astuple(one, recurse=False) if has(type(one)) else (one,))]
+    axes = max(map(np.ndim, (*numbers, *stages)))
     shape = np.broadcast_shapes((1,) * axes, *map(np.shape, stages))
     return np.stack([np.broadcast_to(stage, shape) for stage in stages])
