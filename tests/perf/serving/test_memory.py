@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
+from attrs import evolve
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
@@ -56,3 +60,16 @@ def test_configurations_that_ran_out_of_memory_do_not_fit():
     assert {"neuronstuff-Qwen3-1.7B-32k-tp2-lnc2-b2"} == short & fitting
     # Those that the compiler gave up on would fit.
     assert set() == rows.keys() - short - fitting
+
+
+@pytest.mark.parametrize("table", ["inference_neuron_2026.csv"])
+def test_memory_on_axes_that_the_layout_lacks_is_that_of_each_deployment(table):
+    case = read(table)[0]
+    weights, batches, stages = (1.0, 2.0), (1.0, 8.0, 64.0), (1.0, 2.0)
+    axes = np.ix_(weights, batches, stages)
+    many = evolve(case.plan, **dict(zip(("weight_bytes", "batch", "pp"), axes, strict=True)))
+    found = np.broadcast_to(held(case.dims, many, 4096.0, 512.0).total, (2, 3, 2))
+
+    for index, (w, b, p) in zip(np.ndindex(2, 3, 2), itertools.product(weights, batches, stages), strict=True):
+        one = evolve(case.plan, weight_bytes=w, batch=b, pp=p)
+        assert held(case.dims, one, 4096.0, 512.0).total == found[index]
