@@ -22,7 +22,7 @@ from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.layout import Layout
 
 CAT = trnspec.load()
-PROBLEMS = 1_000
+PROBLEMS = 600
 """Problems of the slow tests; the quick ones are the first of them."""
 QUICK = range(20)
 
