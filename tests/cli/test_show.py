@@ -55,9 +55,9 @@ def test_screen(here, name) -> None:
 
 
 def test_sources_without_an_address_are_marked(here) -> None:
-    legend = " ".join(here("show", "neuronlink-v3", "--full").out.partition("sources\n")[2].split())
+    legend = " ".join(here("show", "trainium1", "--full").out.partition("sources\n")[2].split())
 
-    assert "(SemiAnalysis, third-party, no address)" in legend
+    assert "(a third party that the copy does not name, third-party, no address)" in legend
     assert "(AWS Neuron documentation, vendor-guide)" in legend
 
 
