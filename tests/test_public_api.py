@@ -182,7 +182,7 @@ def test_figures_outside_a_catalog_have_no_provenance() -> None:
     names = [a.name for a in attrs.fields(trnspec.Stated) if a.name not in attrs.fields_dict(trnspec.Figure)]
 
     assert {n: getattr(figure, n) for n in names} == {
-        "of": "", "at": "", "scope": "", "source_name": "", "source_title": "", "as_of": "", "conflicting": (),
+        "of": "", "at": "", "scope": "", "source_name": "", "cited": "", "source_title": "", "as_of": "", "conflicting": (),
     }  # fmt: skip
     assert str(figure) == f"{figure}" == "2.9 TB/s"
 

@@ -26,6 +26,12 @@ def test_status_and_formats(here, value, status, outcome, format_):
         assert {row["source"] for row in page["rows"]} >= {"neuron-trn2-2026-08", "neuron-trainium2-2026-08"}
 
 
+def test_source_without_an_address_is_marked(here) -> None:
+    out = " ".join(here("check", "trainium1", "generation.training", "1").out.split())
+
+    assert "1 adopted thirdparty-trainium-overview, no address" in out
+
+
 def test_catalog_of_the_user(here, tmp_path):
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "acme.yaml").write_text(

@@ -52,7 +52,7 @@ def test_as_tables() -> None:
     rows = [
         "| value | interval | verdict | source |",
         "| ---: | ---: | --- | --- |",
-        "| 600 TFLOPS | [599.5, 600.5) | adopted | The page page, 2024-02 (page) |",
+        "| 600 TFLOPS | [599.5, 600.5) | adopted | The page page, 2024-02 (page, no address) |",
         "| 610 TFLOPS |  | superseded | old, 2023 |",
     ]
 

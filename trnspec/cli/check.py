@@ -85,7 +85,7 @@ def _rows(result: Judgement) -> Iterator[tuple[Cell, ...]]:
     """Every source of the value, with what it states."""
     for fact in result.facts:
         if fact.value is not None:
-            yield fact.of, fact.at, fact.text, fact.verdict, fact.source or fact.reason, fact.as_of, fact.where
+            yield fact.of, fact.at, fact.text, fact.verdict, fact.cited or fact.reason, fact.as_of, fact.where
         for other in fact.conflicting:
             yield fact.of, fact.at, other.says, other.verdict, other.source, other.as_of, other.where
 

@@ -47,6 +47,7 @@ class Fact:
         label: The label: the path, or the terms of a printed ratio.
         value: A figure, a count, a word, or a list of counts; ``None`` where nothing is adopted.
         source: The name of the source; empty where there is none.
+        cited: The name of the source, marked if that has no address.
         as_of: The date of the source; empty where it is not known.
         where: The place in the source.
         verdict: ``adopted``; ``derived``; for a printed ratio its verdict; ``-`` where nothing is adopted.
@@ -60,6 +61,7 @@ class Fact:
     label: str
     value: Stated | int | str | bool | tuple[int, ...] | tuple[str, ...] | None
     source: str = ""
+    cited: str = ""
     as_of: str = ""
     where: str = ""
     verdict: str = "adopted"
@@ -169,8 +171,10 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
 def _sourced(graph: Graph, node: Node[Any], at: str, value: Any, ref: Ref[Any] | None, **rest: str | None) -> Fact:
     """A fact with the source that a reference names."""
     source = None if ref is None else graph.find(ref)
-    as_of = source.spec.as_of if source is not None and isinstance(source.spec, Source) else ""
-    stated: dict[str, Any] = {"label": at, "source": "" if ref is None else ref.name, "as_of": as_of}
+    stated: dict[str, Any] = {"label": at, "source": "" if ref is None else ref.name}
+    stated["cited"] = stated["source"]
+    if ref is not None and source is not None and isinstance(source.spec, Source):
+        stated |= {"as_of": source.spec.as_of, "cited": source.spec.cited(ref.name)}
     return Fact(of=node.name, at=at, value=value, **stated | {name: text for name, text in rest.items() if text})
 
 

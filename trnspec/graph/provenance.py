@@ -39,6 +39,7 @@ class Stated(Figure):
         at: Its path in the document: ``peak.dense.bf16``.
         scope: The unit of hardware and the conditions it applies to: ``per chip, dense, all engines``.
         source_name: The name of its source; empty for a derived figure and for one without source.
+        cited: The name of its source, marked if that has no address.
         source_title: The title of its source.
         as_of: The date of its source.
         conflicting: The values that other sources give.
@@ -48,6 +49,7 @@ class Stated(Figure):
     at: str
     scope: str
     source_name: str = ""
+    cited: str = ""
     source_title: str = ""
     as_of: str = ""
     conflicting: tuple[ConflictingValue, ...] = ()
@@ -56,7 +58,7 @@ class Stated(Figure):
     def used(self) -> UsedFigure:
         """The figure as one that an evaluation uses, with the values of other sources."""
         conflicting = tuple(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in self.conflicting)
-        source = self.source_name or (f"derived: {self.derived}" if self.derived else "none")
+        source = self.cited or (f"derived: {self.derived}" if self.derived else "none")
         return UsedFigure(self.of, self.at, self.value.text, source, self.as_of, conflicting)
 
     def _sections(self) -> Iterator[tuple[str, Block]]:
@@ -102,7 +104,7 @@ class Stated(Figure):
         if self.derived is not None:
             return f"derived: {self.derived}"
         where = f", {self.where}" if self.where else ""
-        return f"{self.source_title}, {self.as_of} ({self.source_name}{where})" if self.source_name else "none"
+        return f"{self.source_title}, {self.as_of} ({self.cited}{where})" if self.source_name else "none"
 
 
 _SCOPES = {
@@ -168,6 +170,7 @@ def _stated(
         at=dotted(path[1:]),
         scope=scope(node.kind, path),
         source_name="" if ref is None else ref.name,
+        cited="" if ref is None else ref.name if source is None else source.spec.cited(ref.name),
         source_title="" if source is None else source.metadata.title,
         as_of="" if source is None else source.spec.as_of,
         conflicting=conflicting,

@@ -204,7 +204,9 @@ def quoted_facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
             fact = Fact(
                 of=price.name, at=f"prices.{price.spec.type}", label=price.spec.type, value=None, verdict="unlisted"
             )
-            found.append(fact if source is None else evolve(fact, source=source.name, as_of=source.spec.as_of))
+            found.append(
+                fact if source is None else evolve(fact, source=source.name, cited=source.name, as_of=source.spec.as_of)
+            )
     known = quotes(graph, node) if node.kind == "Server" else ()
     found += [_fact(q.document, f"prices.{q.type}.{q.place}", q.figure, q.document.spec.term) for q in known]
     for power in power_documents(graph, node) if chips(graph, node) is not None else ():
@@ -220,5 +222,5 @@ def _fact(document: Node[Any], at: str, figure: Stated | None, condition: str | 
     fact = Fact(of=document.name, at=at, label=label, value=figure, reason=condition or "")
     if figure is None:
         return evolve(fact, verdict="-")
-    fact = evolve(fact, source=figure.source_name, as_of=figure.as_of)
+    fact = evolve(fact, source=figure.source_name, cited=figure.cited, as_of=figure.as_of)
     return evolve(fact, where=figure.where or "", note=figure.note or "")

@@ -128,7 +128,7 @@ def _plain(fact: Fact) -> list[str]:
     if fact.verdict == "derived":
         lines.append(f"  source       derived: {fact.reason}")
     elif fact.source:
-        lines.append(f"  source       {', '.join(filter(None, (fact.source, fact.as_of, fact.where)))}")
+        lines.append(f"  source       {', '.join(filter(None, (fact.cited, fact.as_of, fact.where)))}")
     lines += [f"  {c.verdict:<11}  {c.says} ({c.source}, {c.as_of})" for c in fact.conflicting]
     return lines
 

@@ -76,6 +76,8 @@ class Figure(Measured):
     """The unit of hardware and the conditions it applies to: ``per chip, dense``."""
     source_name = ""
     """The name of its source; empty for a derived figure and for one without source."""
+    cited = ""
+    """The name of its source, marked if that has no address."""
     source_title = ""
     """The title of its source."""
     as_of = ""

@@ -15,7 +15,7 @@ def powered(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     overlay.write_text(
         "add:\n"
         "  - {api_version: trnspec/v1, kind: Source, metadata: {name: sheet, title: Sheet},"
-        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}}\n"
+        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page, address: https://example.org/sheet}}\n"
         "  - {api_version: trnspec/v1, kind: Power, metadata: {name: trainium2-tdp, title: Power, source: sheet},"
         " spec: {of: trainium2, type: tdp, power: 450 W}}\n"
     )
