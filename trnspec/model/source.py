@@ -54,5 +54,5 @@ class Source(ShortRepr):
         return self.rank if self.address else f"{self.rank}, no address"
 
     def cited(self, name: str) -> str:
-        """The name of this source beside a value, marked if a reader cannot look it up."""
+        """The name of this source where a value is credited to it, marked if a reader cannot look it up."""
         return name if self.address else f"{name}, no address"
