@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.graph.graph import figure_at
-from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, inherited
+from trnspec.graph.provenance import ConflictingValue, Stated, cited, conflicting, figures, inherited
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ListShape,
@@ -174,7 +174,7 @@ def _sourced(graph: Graph, node: Node[Any], at: str, value: Any, ref: Ref[Any] |
     stated: dict[str, Any] = {"label": at, "source": "" if ref is None else ref.name}
     stated["cited"] = stated["source"]
     if ref is not None and source is not None and isinstance(source.spec, Source):
-        stated |= {"as_of": source.spec.as_of, "cited": source.spec.cited(ref.name)}
+        stated |= {"as_of": source.spec.as_of, "cited": cited(ref.name, source)}
     return Fact(of=node.name, at=at, value=value, **stated | {name: text for name, text in rest.items() if text})
 
 

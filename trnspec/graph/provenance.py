@@ -156,6 +156,11 @@ def _by_path(graph: Graph, node: Node[Any]) -> dict[Path, Stated]:
     return {path: _stated(graph, node, path, figure, claims.get(path, ())) for path, figure in known.items()}
 
 
+def cited(name: str, source: Node[Source] | None) -> str:
+    """The name of a source where a value is credited to it, marked if it has no address to look it up."""
+    return name if source is None or source.spec.address else f"{name}, no address"
+
+
 def _stated(
     graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
 ) -> Stated:
@@ -170,7 +175,7 @@ def _stated(
         at=dotted(path[1:]),
         scope=scope(node.kind, path),
         source_name="" if ref is None else ref.name,
-        cited="" if ref is None else ref.name if source is None else source.spec.cited(ref.name),
+        cited="" if ref is None else cited(ref.name, source),
         source_title="" if source is None else source.metadata.title,
         as_of="" if source is None else source.spec.as_of,
         conflicting=conflicting,

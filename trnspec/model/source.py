@@ -52,7 +52,3 @@ class Source(ShortRepr):
     def standing(self) -> str:
         """The rank; ``no address`` marks a source that a reader cannot look up."""
         return self.rank if self.address else f"{self.rank}, no address"
-
-    def cited(self, name: str) -> str:
-        """The name of this source where a value is credited to it, marked if a reader cannot look it up."""
-        return name if self.address else f"{name}, no address"
