@@ -1,4 +1,4 @@
-"""What commands import: start-up is cheap, and libraries are imported where they are used."""
+"""Imports of commands: start-up is cheap, and libraries are imported where they are used."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class DocumentView(InNotebook):
                 fact.label,
                 fact.text,
                 fact.interval_text,
-                fact.source or fact.reason,
+                fact.cited or fact.reason,
                 fact.as_of,
                 "; ".join(f"{c.says}, {c.verdict} ({c.source})" for c in fact.conflicting),
             )

@@ -297,11 +297,16 @@ MOST_KNOWN = 6
 
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
+    reported: set[tuple[Place, str]] = set()
     for path, target, ref in references(node):
         target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None and target_node.is_of(target):
             continue
         place: Place = node.document.place(path)
+        # A name in a row of a list may be that of several values.
+        if (place, ref.name) in reported:
+            continue
+        reported.add((place, ref.name))
         kind = target_word(target)
         named: tuple[Node[Any], ...] = graph.of(target)
         known = [n.name for n in named]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from trnspec.graph.provenance import cited
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 
@@ -64,7 +65,7 @@ def _sources(value: Value) -> set[str]:
 def _source(graph: Graph, name: str) -> list[str]:
     node = graph.nodes.get(name)
     # A source that was left out for its errors has a name only.
-    return [name, name, ""] if node is None else [node.name, node.metadata.title, node.spec.as_of]
+    return [name, name, ""] if node is None else [node.name, node.metadata.title, cited(node.spec.as_of, node)]
 
 
 def _row(entry: Entry, value: Value, index: dict[str, int]) -> list[Any]:

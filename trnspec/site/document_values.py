@@ -45,6 +45,7 @@ class Value:
         formula: The formula of a derived figure, or the summands of a total.
         scope: What the figure applies to.
         source: The name of the source; empty where there is none.
+        cited: The same, marked where the source has no address.
         as_of: The date of the source.
         where: The place in the source.
         reason: The reason for the verdict on a ratio.
@@ -65,6 +66,7 @@ class Value:
     formula: str = ""
     scope: str = ""
     source: str = ""
+    cited: str = ""
     as_of: str = ""
     where: str = ""
     reason: str = ""
@@ -172,20 +174,17 @@ def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Value:
     fields["formula" if fact.verdict == "derived" else "reason"] = fact.reason
     places = lines.get(fact.at, [0] * len(fact.conflicting))
     others = zip(fact.conflicting, places, strict=True)
+    fields["others"] = tuple(Other(**asdict(claim, recurse=False), line=line) for claim, line in others)
+    line = 0 if fact.value is None else line_of(node, _path_of(node, fact.at))
+    return _value(fact, label=fact.label, document=node.name, line=line, **fields)
+
+
+def _value(fact: Fact, **more: Any) -> Value:
+    """A fact as a value, with what depends on the kind of fact."""
     return Value(
-        at=fact.at,
-        label=fact.label,
-        text=fact.text or "",
-        verdict=fact.verdict,
-        source=fact.source,
-        as_of=fact.as_of,
-        where=fact.where,
-        note=fact.note,
-        document=node.name,
-        line=0 if fact.value is None else line_of(node, _path_of(node, fact.at)),
-        others=tuple(Other(**asdict(claim, recurse=False), line=line) for claim, line in others),
-        **fields,
-    )
+        at=fact.at, text=fact.text or "", verdict=fact.verdict, source=fact.source, cited=fact.cited, as_of=fact.as_of,
+        where=fact.where, note=fact.note, **more,
+    )  # fmt: skip
 
 
 def _path_of(node: Node[Any], at: str) -> tuple[str | int, ...]:
@@ -217,16 +216,6 @@ def _of_quoted(graph: Graph, fact: Fact) -> Value:
     document, place = graph.named(fact.of), fact.at.split(".", 2)[2:]
     assert fact.figure is not None
     fields = _of_figure(fact.figure)
-    return Value(
-        at=fact.at,
-        label=fact.at,
-        text=fact.text or "",
-        verdict=fact.verdict,
-        source=fact.source,
-        as_of=fact.as_of,
-        where=fact.where,
-        note=fact.note,
-        document=fact.of,
-        line=line_of(document, ("spec", "hourly", place[0]) if place else ("spec", "power")),
-        **(fields | {"scope": ", ".join([fields["scope"], fact.label, *place])}),
-    )
+    fields["scope"] = ", ".join([fields["scope"], fact.label, *place])
+    line = line_of(document, ("spec", "hourly", place[0]) if place else ("spec", "power"))
+    return _value(fact, label=fact.at, document=fact.of, line=line, **fields)

@@ -1,4 +1,4 @@
-"""What is DescribeInstanceTypes output and what is not: one message with the place."""
+"""Recognition of DescribeInstanceTypes output: one message with the place for anything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be exported, from ``refusals.yaml``: the reason of the error, and its message."""
+"""Refusals of exporters, from ``refusals.yaml``: the reason of the error, and its message."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def launch(catalog: Catalog, model: str, one: Deployed, *, longest: int, running
 
 
 def serving_framework(one: Deployed) -> str:
-    """The framework of the question; without one the most usual of the chip."""
+    """The framework of the question; without one the default of the device."""
     return one.setup.question.framework or ("nxd-inference" if one.setup.pool.system.lnc else "vllm")
 
 

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from trnspec.loading.forms.platforms import server_documents
-from trnspec.loading.forms.price_rows import metadata_of, price_documents
+from trnspec.loading.forms.price_rows import documents_in_rows, metadata_of
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> 
         node: The list.
         rejected: The indices of items that are invalid.
     """
-    read = price_documents if node.kind == "PriceList" else server_documents
+    read = documents_in_rows if node.kind == "PriceList" else server_documents
     return read(node.document, rejected)
 
 

@@ -44,7 +44,11 @@ def server_documents(document: Document, rejected: Collection[int | str]) -> Ite
 
 
 def _server(data: Any, of_all: dict[str, Any], platform: dict[str, Any], name: str) -> dict[str, Any]:
-    metadata = {"name": name, "title": f"Amazon EC2 {name}", **{k: of_all[k] for k in ("source",) if k in of_all}}
+    metadata = {
+        "name": name,
+        "title": f"{name}, a name of a driver",
+        **{k: of_all[k] for k in ("source",) if k in of_all},
+    }
     notes = " ".join(str(each["note"]) for each in (of_all, platform) if "note" in each)
     spec = {
         "family": {"name": name.partition(".")[0]},

@@ -36,7 +36,7 @@ def metadata_of(document: Document) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def price_documents(document: Document, rejected: Collection[int | str]) -> Iterator[Document]:
+def documents_in_rows(document: Document, rejected: Collection[int | str]) -> Iterator[Document]:
     """The Price documents that the rows of a PriceList are, one for each type, at the positions of the rows.
 
     The first row of a type and region without a verdict has the price; the others are claims.
@@ -83,8 +83,9 @@ class _Made:
         several = [(*at, "sources", position) for position, _ in enumerate(row.get("sources", ()))]
         paths = [*([(*at, "source")] if "source" in row else []), *several]
         self._sources = dict(zip(names, paths, strict=True))
-        if names:
-            self._metadata.setdefault("source", names[0])
+        if names and "source" not in self._metadata:
+            self._metadata["source"] = names[0]
+            self._place(("metadata", "source"), self._sources[names[0]])
         region = row.get("region")
         if region is None:
             self._of_type(at, row, rest, names)
