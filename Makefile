@@ -1,6 +1,8 @@
 # Each target sets up what it needs in a virtual environment of its own, .venv; PYTHON names the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
+# Modules are compiled when they are first imported, not all at once: most are never imported.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 
 .PHONY: demo test test-slow coverage mutants fuzz lint docs accuracy bench calibrations release clean
 
@@ -20,7 +22,7 @@ mutants: .venv/mutating        ## the share of small changes to the code that th
 	$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 fuzz: .venv/developing         ## SECONDS of fuzzing (3600 by default), with atheris for a tenth of it where it can be installed
-	-$(BIN)/python -m pip install --quiet --group fuzz
+	-$(PIP) --group fuzz
 	$(BIN)/python tests/fuzz/coverage_guided.py $(or $(SECONDS),3600)
 	FUZZ_SEED=$(or $(FUZZ_SEED),random) FUZZ_SECONDS=$(or $(SECONDS),3600) $(BIN)/python -m pytest tests/fuzz -s $(ARGS)
 
@@ -59,17 +61,17 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "trnspec needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PIP) --upgrade 'pip>=25.1'
 	@touch $@
 
 .venv/installed: .venv/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(PIP) --editable .
 	@touch $@
 
 .venv/developing: .venv/installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev
+	$(PIP) --group dev
 	@touch $@
 
 .venv/mutating: .venv/developing pyproject.toml
-	$(BIN)/python -m pip install --quiet --group mutants
+	$(PIP) --group mutants
 	@touch $@
