@@ -35,12 +35,6 @@ def test_sensitivity(here) -> None:
                                            {r["figure"] for r in rows}]  # fmt: skip
 
 
-def test_sensitivity_of_another_answer(here) -> None:
-    found = here(*TRAINING, "--sensitivity", "mfu", "--format", "json")
-
-    assert "sensitivity of mfu" == json.loads(found.out)["tables"][0]["title"]
-
-
 def test_sensitivity_of_a_sweep(here) -> None:
     """In CSV each row of the table has the combination before it; as text it is refused."""
     text = here(*TRAINING, "--zero", "0,1", "--sensitivity")
@@ -74,15 +68,6 @@ def test_target_out_of_reach(here) -> None:
     assert (1, NETWORK) == (data.status, json.loads(data.out)["refusal"]["place"])
 
 
-def test_targets_of_a_sweep(here) -> None:
-    found = here(*TRAINING, "--zero", "0,1", "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16",
-                 "--format", "csv")  # fmt: skip
-    rows = list(csv.DictReader(io.StringIO(found.out)))
-
-    assert ["0", "1"] == [r["zero"] for r in rows]
-    assert all(float(r["needed [FLOP/s]"]) > 0 for r in rows)
-
-
 def test_assume(here) -> None:
     assume = (f"{NETWORK}=6,400 Gbps", "trainium2.memory.bandwidth=3 TB/s")
     expected = trnspec.evaluate("training", CATALOG, assume=dict(a.split("=") for a in assume), **INPUTS)
@@ -91,13 +76,6 @@ def test_assume(here) -> None:
 
     assert expected["step_time"] == data["answers"][0]["value"]
     assert [NETWORK, "trainium2.memory.bandwidth"] == [a["name"] for a in data["assumptions"][:2]]
-
-
-def test_the_heading_of_a_sweep_names_assumptions(here) -> None:
-    found = here(*TRAINING, "--zero", "0,1", "--assume", f"{NETWORK}=6,400 Gbps", "--use-claims")
-    heading = " ".join(found.out.partition("\n\n")[0].split())
-
-    assert f"assume {NETWORK}=6,400 Gbps, use claims yes" in heading
 
 
 def test_suggested_commands_repeat_assumptions(here) -> None:
@@ -135,21 +113,12 @@ def test_trace(here) -> None:
 
 
 def test_execution_traces(here) -> None:
-    """A file per rank, and what a simulator needs besides."""
     pytest.importorskip("google.protobuf", reason="protobuf is not installed")
     done = here(*TRAINING, "--trace", "out.et")
     written = {file.name.removeprefix("out.") for file in here.folder.iterdir()}
 
     assert 0 == done.status
     assert {"0.et", "groups.json", "network.yml", "system.json"} <= written
-
-
-def test_a_trace_that_cannot_be_written(here) -> None:
-    (here.folder / "folder").mkdir()
-    found = here(*TRAINING, "--trace", "folder")
-
-    assert 2 == found.status
-    assert "--trace: folder" in found.err
 
 
 def test_no_trace_without_an_answer(here) -> None:
@@ -184,12 +153,3 @@ def test_ranges_and_varied_figures(here) -> None:
     assert ["tp", NETWORK] == data["swept"]
     by_figure = here(*options, "--format", "markdown", "--sort", f"-{NETWORK}").out.splitlines()
     assert ["6.4 Tbps"] * 3 == [line.split(" | ")[1] for line in by_figure if line.startswith("| ")][2:5]
-
-
-def test_a_pasted_sweep_states_its_inputs(here) -> None:
-    """Markdown begins with the evaluator and everything that does not vary, assumptions included."""
-    found = here(*TRAINING, "--zero", "0,1", "--set", f"{NETWORK}=6.4Tbps", "--format", "markdown").out
-    head = found.splitlines()[0]
-
-    assert f"assume {NETWORK}=6.4Tbps" in head
-    assert all(str(INPUTS[name]) in head.replace(",", "") for name in ("model", "on", "seq", "global_batch", "pp"))

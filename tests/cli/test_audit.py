@@ -68,19 +68,6 @@ def test_screen(here) -> None:
         assert [d for d in found for c in d["conflicting"] if "".join(c["says"].split()) not in squeezed] == []
 
 
-def test_path_among_alternatives(here) -> None:
-    """A claim on several figures is a claim on each of them."""
-    found = disagreements(here, "trainium1", "peak.dense.bf16")
-
-    assert {"spec.peak.dense.{cfp8,bf16,fp16,tf32}", "spec.peak.dense.{fp16,bf16,cfp8,tf32}"} == {
-        d["at"] for d in found
-    }
-
-
-def test_path_that_only_claims_have(here) -> None:
-    assert ["trainium2"] == [d["name"] for d in disagreements(here, "trainium2", "other.host_bandwidth")]
-
-
 def test_at_most_three_causes(here) -> None:
     """JSON has all of them."""
     (found,) = disagreements(here, "trn2-ultraserver", "stated.peak.sparse.fp8")

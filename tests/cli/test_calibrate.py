@@ -9,7 +9,7 @@ import re
 import pytest
 
 from tests.support.engine import everything
-from tests.support.programs import ROOT, Here, apart
+from tests.support.programs import ROOT
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
@@ -23,12 +23,6 @@ pytestmark = pytest.mark.slow
 NVIDIA = ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
 DATA = shipped() / "measured" / "training_trn1.csv"
 TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -116,13 +110,6 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
         "No row was measured on this chip; the rows are of inferentia2, trainium1, and the errors those of fits that held out a chip."
         == carried.metadata.note
     )
-
-
-def test_calibration_rejects_rows_of_another_chip(here, tmp_path):
-    done = here("calibrate", DATA, *TOLD, "--document", "trainium2", "--out", "mine")
-    assert 2 == done.status
-    assert "with rows of trainium1 only, errors on another chip cannot be estimated" in " ".join(done.err.split())
-    assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
 
 def test_existing_file_is_not_overwritten(here, tmp_path, monkeypatch):
@@ -219,22 +206,6 @@ def test_the_help_names_the_columns_that_are_needed(here, kind):
     assert [] == [*read(graph, [NEEDED[kind]])]
 
 
-def test_why_no_row_can_be_computed_is_said(here, rows):
-    """Where nothing is left to fit to, the reasons are what one wants to know."""
-    done = here("calibrate", rows(lambda row: {**row, "hardware": "abacus"}), "--software", "x")
-    assert 2 == done.status
-    assert 15 == len([line for line in done.out.splitlines() if line.startswith("  ")])
-    assert 10 == done.out.count("unknown hardware 'abacus'")
-    assert 5 == done.out.count("and the row lacks its dimensions")
-
-
-def test_some_rows(here):
-    done = here("calibrate", DATA, "--software", "x", "--only", "BERT", "--rows")
-    assert 0 == done.status
-    assert ["6", "rows", "fitted,", "0", "cannot", "be", "evaluated"] == words(done.out)[0]
-    assert "Llama" not in done.out
-
-
 def test_a_catalog_of_ones_own(here, tmp_path, rows):
     """Names are resolved against it, and its sources may be named."""
     source = tmp_path / "own" / "sources" / "mine-2026.yaml"
@@ -262,23 +233,6 @@ def test_a_catalog_of_ones_own(here, tmp_path, rows):
     assert "source: mine-2026" in (tmp_path / "own/calibrations/trainium1-x.yaml").read_text()
 
 
-def test_a_place_that_cannot_be_written(here, tmp_path):
-    (tmp_path / "mine").write_text("a file\n")
-    done = here("calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine")
-    assert 0 != done.status
-    assert "mine" in done.err
-    assert "Traceback" not in done.err
-
-
-def test_in_a_process_of_its_own(tmp_path):
-    done = apart("--no-plugins", "calibrate", DATA, *TOLD, "--only", "BERT", "--out", "mine", cwd=tmp_path)
-    assert (0, False) == (done.status, "Traceback" in done.err)
-    assert (tmp_path / "mine/calibrations/trainium1-mine.yaml").is_file()
-    refused = apart("--no-plugins", "calibrate", "nowhere.csv", "--software", "x", cwd=tmp_path)
-    assert (2, "") == (refused.status, refused.out)
-    assert ["Traceback" in refused.err, "nowhere.csv" in refused.err] == [False, True]
-
-
 def test_the_document_states_the_range_of_its_rows(here, tmp_path):
     """And how the fit does on other chips: the rows of ``--transfer`` that were not fitted, here those of one file."""
     done = here("calibrate", DATA, *TOLD, "--out", "mine", "--transfer", shipped() / "measured" / "training_mpt.csv",
@@ -303,17 +257,6 @@ def test_framework_era_and_models(here, tmp_path):
     assert (2, True) == (none.status, "there are no rows to fit" in " ".join(none.err.split()))
     wrong = here("calibrate", DATA, *options, "--framework", "Neuron X", "--out", "mine")
     assert (2, True) == (wrong.status, "not the name of a framework" in " ".join(wrong.err.split()))
-
-
-def test_documents_of_training_and_serving_do_not_collide(here, tmp_path):
-    options = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08", "--out", "mine")
-    rows = shipped() / "measured" / "inference_neuron.csv"
-    assert 0 == here("calibrate", DATA, *options, "--transfer", DATA).status
-    assert 0 == here("calibrate", rows, *options, "--only", "^trn1-", "--chip", "trainium1", "--transfer", rows).status
-    expected = {"trainium1-mine.yaml": "training", "trainium1-mine-inference.yaml": "inference"}
-    graph = load([str(tmp_path / "mine")]).graph
-    found = {name: graph.named(name.removesuffix(".yaml")).spec.of for name in expected}
-    assert expected == found
 
 
 def changed(row: dict[str, str]) -> dict[str, str]:
@@ -360,16 +303,6 @@ def test_a_prior_by_name(here, rows):
     assert (2, True) == (unknown.status, "did you mean 'trainium1-neuron'" in " ".join(unknown.err.split()))
     pooled = here("calibrate", file, "--pool", "--prior", "trainium1-neuron")
     assert (2, True) == (pooled.status, "--prior is not an option of --pool" in " ".join(pooled.err.split()))
-
-
-def test_a_document_of_another_kind_is_not_overwritten(here, tmp_path):
-    """Also with --force: the name of a file says what was measured only for rows that are not of training."""
-    place = tmp_path / "mine" / "calibrations" / "trainium1-mine.yaml"
-    place.parent.mkdir(parents=True)
-    place.write_text("spec:\n  of: inference\n")
-    done = here("calibrate", DATA, *TOLD, "--out", "mine", "--force")
-    assert 2 == done.status
-    assert "is a calibration of inference, not of training; choose another --name" in " ".join(done.err.split())
 
 
 def test_every_shipped_calibration_is_in_the_script_that_refits_them():

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tests.support.evaluations import keywords
-from tests.support.programs import Here
 from trnspec.api import load
 from trnspec.evaluators.collective import run
 from trnspec.loading.files import shipped
@@ -16,12 +15,6 @@ from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row
 
 TABLE = shipped() / "measured" / "collectives_neuron.csv"
 ABOUT = ("--software", "Neuron collectives", "--era", "2027", "--source", "xpu-perf-b841954")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.slow

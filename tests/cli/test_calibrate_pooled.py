@@ -29,12 +29,6 @@ def table(folder: Path, *, more: str = "") -> Path:
     return place
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
-
-
 def test_a_document_for_each_chip_and_framework(here: Here) -> None:
     data = table(here.folder)
     options = ["--pool", "--era", "2026", "--source", "aiconfigurator-095f58a", "--out", "mine", *OPTIONS]

@@ -8,7 +8,7 @@ from tests.support.programs import git
 from tests.support.rules import document, graph, source
 from trnspec.catalog.versions.editions import FOLDER, freeze, write
 from trnspec.cli.diff import label, of_folder, of_revision, open_catalog
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import TrnspecError
 
 PAGE = source("page", "2024-01-01")
 
@@ -47,22 +47,12 @@ def test_another_folder_of_a_revision(repository) -> None:
     assert of_revision("HEAD", "elsewhere", repository).diff(of_folder(repository / "elsewhere"))
 
 
-def test_working_and_as_of(repository) -> None:
-    assert "trainium3" in open_catalog("working")
-    assert "trainium3" not in open_catalog("as-of:2023")
-
-
 @pytest.mark.parametrize(
     "word", ["nowhere", "", "git:nowhere", "git:HEAD:nowhere", "as-of:x", "1999.01", "git:", "as-of:"]
 )
 def test_texts_that_name_no_catalog(repository, word) -> None:
     with pytest.raises(TrnspecError):
         open_catalog(word)
-
-
-def test_an_empty_folder(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"holds no \.yaml files"):
-        of_folder(tmp_path)
 
 
 def test_a_broken_document_is_not_a_removed_one(repository) -> None:

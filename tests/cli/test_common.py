@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import Here
 
 OVERLAY = """
 change:
@@ -64,15 +64,3 @@ def test_misuse(here, args, message) -> None:
 
         assert (result.status, result.out) == (2, "")
         assert message in result.err
-
-
-def test_queries_with_an_additional_catalog(here) -> None:
-    """What the help says: its documents come before others of their names, and the others are there too."""
-    text = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
-    (here.folder / "mine" / "chips").mkdir(parents=True)
-    (here.folder / "mine" / "chips" / "trainium1.yaml").write_text(text.replace("bf16: 190 TFLOPS", "bf16: 210 TFLOPS"))
-    rows = {line.split()[0]: line for line in here("list", "chips", "--catalog", "mine").out.splitlines()[2:]}
-
-    assert {"trainium1", "trainium2", "trainium3", "trainium4"} == set(rows)
-    assert (rows["trainium1"].split()[1], rows["trainium2"].split()[1]) == ("210", "667")
-    assert "Also read the documents in this folder" in here("list", "--help").out

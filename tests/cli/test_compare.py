@@ -74,16 +74,6 @@ def test_across_kinds(here) -> None:
         assert ratios == [1, 16, 64], at
 
 
-def test_values_are_those_of_the_catalog(here) -> None:
-    found = rows(here, "trn1.32xlarge", "trn2-ultraserver")
-
-    for name in ("trn1.32xlarge", "trn2-ultraserver"):
-        for at in ("peak.dense.bf16", "memory.capacity"):
-            row, amount = found[at, name], CATALOG[name].total(at)
-            assert (row["value"], row["unit"]) == (float(amount), amount.dimension.base)
-            assert (row["low"], row["high"]) == (float(amount.interval.low), float(amount.interval.high))
-
-
 def test_gap_is_never_0(here) -> None:
     """In JSON it is null, in CSV empty."""
     found = rows(here, "trainium1", "trainium2")
@@ -101,33 +91,3 @@ def test_interval_of_a_ratio(here) -> None:
 
     assert row["ratio_low"] == pytest.approx(2.85e12 / 820.5e9)
     assert row["ratio_high"] == pytest.approx(2.95e12 / 819.5e9)
-
-
-def test_more_than_the_page_holds(here) -> None:
-    """The hidden columns are named."""
-    names = ["trn1.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-gen1-server", "trn3-gen2-server"]
-    text = here("compare", *names).out
-
-    assert [line for line in text.splitlines() if len(line) > 80] == []
-    assert "hidden columns: " in text
-    left = text.partition("hidden columns: ")[2]
-    assert [n for n in names if n not in text.splitlines()[0] and n not in left] == []
-
-
-def test_one_unit_per_row(here, tmp_path) -> None:
-    """MiB beside GiB: the row is in GiB."""
-    (tmp_path / "mib.yaml").write_text("change:\n  trainium1: {memory.capacity: '32,768 MiB'}\n")
-    found = words(here("compare", "trainium1", "trainium2", "--overlay", "mib.yaml").out)
-
-    assert ["capacity", "[GiB]", "32", "96", "3x"] in found
-
-
-def test_columns_and_order(here) -> None:
-    """The largest ratio first; without groups, so that every figure has its whole path."""
-    options = ("--columns", "figure,ratio", "--sort", "-ratio")
-    found = words(here("compare", "trainium1", "trainium2", *options).out)
-    ratios = [float(row[-1].removesuffix("x")) for row in found[2:] if row and row[-1].endswith("x")]
-
-    assert found[0] == ["figure", "ratio"]
-    assert ratios == sorted(ratios, reverse=True)
-    assert ["peak.dense.bf16", "[TFLOPS]", "3.51x"] in found

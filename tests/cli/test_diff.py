@@ -48,14 +48,6 @@ def test_markdown(here, copy) -> None:
     assert any("667 TFLOPS | 700 TFLOPS | x 1.049" in row and "rejected: a / b" in row for row in rows)
 
 
-def test_diff_between_two_dates(here) -> None:
-    """A document that only the later one knows is reported with the reason."""
-    result = here("diff", "as-of:2023-03", "as-of:2024-03", "--name", "trn1n.32xlarge")
-
-    assert result.status == 1
-    assert "Server trn1n.32xlarge: its earliest source is neuron-trn1-2023-04, of" in result.out
-
-
 def test_a_revision(here) -> None:
     """The repository of this very catalog, where it is one."""
     if not (ROOT / ".git").exists():

@@ -11,8 +11,7 @@ import pytest
 
 import trnspec
 from tests.support.evaluations import CALLS, install
-from tests.support.programs import ROOT, Here
-from trnspec.evaluation.result import Evaluation
+from tests.support.programs import Here
 
 SECONDS = 96 * 2**30 / 2.9e12
 
@@ -134,23 +133,6 @@ def test_the_page_in_python(here) -> None:
     assert here("eval", "sweep", "--chip", "trainium2", "--times", "2").out == f"{found}\n"
 
 
-@pytest.mark.parametrize("columns", ["20", "40", "60", "200"])
-def test_page_fits(here, monkeypatch, columns) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    done = here("eval", "sweep", "--chip", "trainium2", "--extra", "1,2")
-
-    assert 0 == done.status
-    assert max(map(len, done.out.splitlines())) <= int(columns)
-
-
-def test_json(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--double", "--extra", "1,2", "--format", "json")
-    data = json.loads(done.out)
-
-    assert 1 == data["version"]
-    assert Evaluation.from_dict(data) == trnspec.evaluate("sweep", chip="trainium2", double=True, extra=(1, 2))
-
-
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -167,15 +149,6 @@ def test_csv_of_a_table(here) -> None:
     done = here("eval", "bare", "--format", "csv")
 
     assert ("a,b [s]\n1,2.5\n2,\n", "nothing was asked\n") == (done.out, done.err)
-
-
-def test_markdown(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown", "--full")
-
-    assert done.out.startswith("## sweep: trainium2, 1 times\n\n- time: 35.5 ms [34.9, 36.2] ms\n")
-    assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
-    assert "| conflicting value | 2,400 GB/s, rejected |" in done.out
-    assert "### Inputs\n\nchip `trainium2`, times `1`, " in done.out
 
 
 def test_catalog_options(here, tmp_path) -> None:
@@ -203,27 +176,6 @@ def test_refusal(here) -> None:
     assert "trnspec: sweep: does-not-fit: 65 times are too many\n  at: times\n" == done.err
 
 
-def test_refusal_as_json(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65", "--format", "json")
-
-    assert (1, "") == (done.status, done.err)
-    assert {
-        "version": 1,
-        "evaluator": "sweep",
-        "refusal": {"reason": "does-not-fit", "message": "65 times are too many", "place": "times", "hint": ""},
-    } == json.loads(done.out)
-
-
-def test_unknown_figure(here, tmp_path) -> None:
-    (tmp_path / "gap.yaml").write_text("change:\n  trainium2: {memory.bandwidth: null}\n")
-    done = here("eval", "sweep", "--chip", "trainium2", "--overlay", "gap.yaml")
-
-    assert 1 == done.status
-    assert "unknown-figure: trainium2 states no bandwidth\n  at: trainium2 spec.memory.bandwidth\n" in done.err
-    assert "  hint: --use-claims evaluates it" in done.err
-    assert done.err.endswith("; or add it\n")
-
-
 # Sweeps.
 
 
@@ -248,23 +200,6 @@ def test_sweep_as_csv(here) -> None:
     assert {"trainium2"} == {r["chip"] for r in found}
 
 
-def test_sweep_as_json(here) -> None:
-    data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--times", "2,65", "--format", "json").out)
-    first, second = data["rows"]
-
-    assert ({"chip": "trainium2"}, ["times"], "sweep") == (data["given"], data["swept"], data["evaluator"])
-    assert ({"times": 2}, {"times": 65}) == (first["combination"], second["combination"])
-    assert Evaluation.from_dict(first) == trnspec.evaluate("sweep", chip="trainium2", times=2)
-    assert "does-not-fit" == second["refusal"]["reason"]
-
-
-def test_sweep_in_markdown(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--times", "1,2", "--format", "markdown")
-
-    assert "| 2 | 71.1 | 192 | yes | 1 |" in done.out
-    assert done.out.startswith("sweep: 2 combinations, chip trainium2\n\n| times | time [ms] | read [GiB] |")
-
-
 @pytest.mark.parametrize("format_", ["text", "csv", "json"])
 def test_sweep_without_any_answer(here, format_) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--times", "65,66", "--format", format_)
@@ -282,20 +217,3 @@ def test_sweep_that_is_too_large(here) -> None:
         done.err
     )
     assert [] == CALLS
-
-
-def test_a_comma_within_a_text(here) -> None:
-    here("eval", "sweep", "--chip", "trainium2", "--label", "1\\,024")
-
-    assert ["1,024"] == [c["label"] for c in CALLS]
-
-
-def test_starting_imports_no_arrays(tmp_path) -> None:
-    """The evaluator alone decides whether numpy is needed."""
-    import subprocess
-    import sys
-
-    code = "import sys, trnspec.cli.eval, trnspec.evaluation.runner, trnspec.evaluation.page; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
-
-    assert "False\n" == done.stdout

@@ -71,21 +71,6 @@ def test_columns_do_not_depend_on_refusals(here, times) -> None:
     ] == heads(done.out)
 
 
-def test_refused_rows_have_a_hint(here, tmp_path) -> None:
-    (tmp_path / "gap.yaml").write_text("change:\n  trainium2: {memory.bandwidth: null}\n")
-    args = ("--chip", "trainium1,trainium2", "--overlay", "gap.yaml", "--format", "csv")
-    first, second = rows(here("eval", "sweep", *args).out)
-
-    assert ["", "", "", ""] == [first[name] for name in REFUSED]
-    reason, message, place, hint = (second[name] for name in REFUSED)
-    assert ("unknown-figure", "trainium2 states no bandwidth", "trainium2 spec.memory.bandwidth") == (
-        reason,
-        message,
-        place,
-    )
-    assert hint.endswith("; or add it")
-
-
 def test_refused_row_has_no_defaulted_inputs(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)
@@ -163,24 +148,6 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     assert (answers["step_time"]["high"] is None) == ("none" in more)
 
 
-def test_command_uses_the_selected_catalog(here, tmp_path) -> None:
-    (tmp_path / "fast.yaml").write_text("change:\n  trainium1: {memory.bandwidth: 5.8 TB/s}\n")
-    data = json.loads(here(*SEARCH, "--top", "1", "--overlay", "fast.yaml", "--format", "json").out)
-    words = {a["name"]: a["value"] for a in data["answers"]}
-    command = data["suggestions"][0]["command"]
-    again = json.loads(here(*shlex.split(command)[1:], "--format", "json").out)
-
-    assert command.endswith(" --overlay fast.yaml")
-    assert again["answers"][0]["value"] == words["step_time"]
-
-
-def test_the_command_in_markdown(here) -> None:
-    found = here(*SEARCH, "--top", "1", "--format", "markdown").out
-
-    assert "### Next command: the fastest layout\n\n```sh\ntrnspec eval training --model llama-3.2-1b " in found
-    assert 1 == found.count("trnspec eval training")
-
-
 # What has no room.
 
 
@@ -213,17 +180,6 @@ def test_hidden_columns_can_be_chosen(here, monkeypatch, args) -> None:
         assert name not in {n for names in re.findall(r"hidden columns: ([^(]+) \(", page) for n in names.split(", ")}
 
 
-def test_columns_and_order_of_a_sweep(here) -> None:
-    found = here(*TRAINING, "--tp", "8,16,32", "--no-must-fit", "--columns", "tp,mfu", "--sort", "-step_time").out
-    in_csv = rows(here(*TRAINING, "--tp", "8,16,32", "--no-must-fit", "--columns", "tp,step_time", "--sort",
-                       "-step_time", "--format", "csv").out)  # fmt: skip
-
-    assert ["tp", "MFU", "[%]"] == next(line.split() for line in found.splitlines() if line.startswith("tp"))
-    times = [float(row["step_time [s]"]) for row in in_csv]
-    assert times == sorted(times, reverse=True)
-    assert [row["tp"] for row in in_csv] == [w[0] for w in map(str.split, found.splitlines()) if w and w[0].isdecimal()]
-
-
 def test_csv_ranks_bounds_by_themselves(here) -> None:
     """As the table in text does: an ideal time is not compared with an estimate."""
     options = (*TRAINING, "--tp", "8,16", "--calibration", "none,auto", "--no-must-fit", "--format", "csv")
@@ -239,67 +195,12 @@ def test_csv_ranks_bounds_by_themselves(here) -> None:
         assert values[2:] == sorted(values[2:])
 
 
-def test_csv_of_tables_states_and_ranks_kinds(here) -> None:
-    """Rows of tables have no kind of their own; that of the evaluation is before them, and refusals are last."""
-    search = (
-        "eval",
-        "search",
-        "--model",
-        "llama-3.1-8b",
-        "--on",
-        "trn1.32xlarge",
-        "--seq",
-        "4096",
-        "--table",
-        "layouts",
-    )
-    search += ("--global-batch", "32", "--top", "2", "--calibration", "none,auto", "--pp", "1", "--format", "csv")
-    found = rows(here(*search, "--sort", "step_time").out)
-
-    assert ["extrapolated", "extrapolated", "ideal", "ideal"] == [row["evidence"] for row in found]
-    assert list(found[0])[:2] == ["calibration", "evidence"]
-
-
-def test_csv_of_a_ranking_has_refusals_last(here) -> None:
-    options = (*TRAINING, "--tp", "7,8", "--calibration", "none,auto", "--no-must-fit", "--format", "csv")
-    found = rows(here(*options, "--sort", "step_time").out)
-
-    assert ["estimate", "ideal", "", ""] == [row["step_time kind"].replace("extrapolated", "estimate") for row in found]
-
-
-def test_a_page_begins_with_a_summary(here) -> None:
-    """At most six entries after the title."""
-    summary, _, _ = here(*TRAINING, "--tp", "32").out.partition("\n\n")
-
-    assert sum(line.startswith("  ") and line[2] != " " for line in summary.splitlines()) <= 6
-    assert {"step time", "MFU", "fits", "bottleneck", "evidence"} <= {
-        line.strip().partition("  ")[0] for line in summary.splitlines() if line.startswith("  ")
-    }
-
-
 def test_brief_has_no_effect(here) -> None:
     """Of an earlier release, with a hint."""
     done = here("eval", "roofline", "--on", "trainium2", "--brief")
 
     assert here("eval", "roofline", "--on", "trainium2").out == done.out
     assert done.err == "trnspec: --brief has no effect: the page fits a screen; --full prints all of it\n"
-
-
-@pytest.mark.parametrize(
-    ("args", "columns"),
-    [
-        ((*TRAINING, "--tp", "8,16,32", "--no-must-fit"), {"step", "MFU"}),
-        (
-            ("eval", "inference", "--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--prompt", "2048", "--output",
-             "256", "--tp", "4,8"),
-            {"TTFT", "TPOT", "throughput"},
-        ),
-    ],
-)  # fmt: skip
-def test_sweep_table_has_the_compared_columns(here, args, columns) -> None:
-    head = here(*args).out.partition("--")[0]
-
-    assert columns <= set(head.split())
 
 
 @pytest.mark.parametrize("format_", ["csv", "text", "markdown"])
@@ -325,9 +226,3 @@ def test_selected_sweep_columns_include_varying_ones(here, format_, columns) -> 
 
     assert (done.status, done.err) == (0, "")
     assert (first, named) == ({*found[: len(first)]}, found[len(first) :])
-
-
-def test_combination_table_has_the_varying_columns(here) -> None:
-    done = here(*SEARCH, "--seq", "512", "--top", "2", "--columns", "step_time", "--format", "csv")
-
-    assert heads(done.out) == ["seq", "step_time [s]"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
 import trnspec
 from tests.support.engine import FOLDERS
-from tests.support.programs import apart
 from trnspec.builtin import plugin
 
 CAT = trnspec.load()
@@ -67,33 +65,3 @@ def test_an_error_writes_nothing(here) -> None:
 
     assert (2, "", [".git"]) == (done.status, done.out, [f.name for f in here.folder.iterdir()])
     assert done.err.startswith("trnspec: trn3-gen2-ultraserver cannot be exported to astra-sim: ")
-
-
-def test_the_whole_catalog(here) -> None:
-    done = here("export", "json")
-
-    assert CAT.export().text == done.out
-
-
-def test_other_catalogs(here) -> None:
-    """The options that choose a catalog apply."""
-    (here.folder / "more.yaml").write_text("change:\n  trainium2: {memory.capacity: 128 GiB}\n", encoding="utf-8")
-    laid = json.loads(here("export", "llm-analysis", "trn2.48xlarge", "--overlay", "more.yaml").out)
-    older = json.loads(here("export", "json", "trainium1", "--as-of", "2023-03").out)
-
-    assert 128 == laid["mem_per_GPU_in_GB"]
-    assert "210 TFLOPS" == older["documents"][0]["spec"]["peak"]["dense"]["bf16"]["printed"]
-
-
-def test_help_fits_the_screen(here) -> None:
-    lines = here("export", "--help").out.splitlines()
-
-    assert [] == [line for line in lines if len(line) > 80]
-    assert set(FORMATS) <= {m[1] for line in lines if (m := re.match(r" {2}([\w-]+) {2}", line))}
-
-
-def test_a_pipe_that_holds_ascii_only(tmp_path) -> None:
-    """A picture has characters outside ASCII, and is the same file wherever it is written."""
-    done = apart("export", "svg", "trn2-ultraserver", cwd=tmp_path, PYTHONIOENCODING="ascii")
-
-    assert (0, CAT["trn2-ultraserver"].export("svg").text) == (done.status, done.out)

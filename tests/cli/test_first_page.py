@@ -47,17 +47,6 @@ def test_a_first_page_fits(example, tmp_path, monkeypatch, capsys) -> None:
     assert max(map(len, lines), default=0) <= 80
 
 
-def test_full_has_more(tmp_path, monkeypatch, capsys) -> None:
-    """What the first page leaves out; it begins with the same summary."""
-    here = Here(tmp_path, monkeypatch, capsys)
-    first = here("eval", "roofline", "--on", "trainium2").out
-    full = here("eval", "roofline", "--on", "trainium2", "--full").out
-
-    assert "Assumptions" in full.splitlines()
-    assert "Assumptions" not in first.splitlines()
-    assert first.partition("\n\n")[0] == full.partition("\n\n")[0]
-
-
 @pytest.mark.parametrize(
     "command", [("eval", "training"), ("eval", "inference"), ("search",), ("plan", "train"), ("plan", "serve")]
 )

@@ -245,13 +245,6 @@ def test_a_source_that_is_filled_in_is_valid(here) -> None:
     assert set() == codes(here, "chips", "sources")
 
 
-def test_no_source_is_written_for_standard_input(here) -> None:
-    done = here("fix", "chips", "nothing.yaml")
-
-    assert 2 == done.status
-    assert not (here.folder / "sources").exists()
-
-
 PRICE = """\
 api_version: trnspec/v1
 kind: Price
@@ -320,10 +313,3 @@ def test_prices_that_a_list_cannot_have_stay(here, prices, text, committed) -> N
     here("fix", "prices")
 
     assert {f.name: f.read_text() for f in prices.iterdir()} == before
-
-
-def test_one_file_of_a_server_stays(here, prices) -> None:
-    """The others would be left with prices of the same server beside a list."""
-    here("fix", "prices/trn1.2xlarge-spot.yaml")
-
-    assert len(list(prices.iterdir())) == 2

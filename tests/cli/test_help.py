@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.support.programs import DATA, ROOT, Here
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import evaluator_command
-from trnspec.cli.help import GroupedCommand, GroupedOption, folded
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.evaluation.result import Suggestion, command
 
 
@@ -41,13 +41,6 @@ def test_groups_and_examples():
         "Options:\n  --plain TEXT  Without a group.\n  --help        Show this message and exit.\n\n"
         "Examples:\n  With eight ranks:\n    tool --tp 8 --out 'a b'\n\n    tool\n"
     ) == help_of(tool)
-
-
-def test_a_long_command_is_folded_between_options():
-    lines = folded("trnspec eval training --on 'trn1.32xlarge*32' --seq 8192 --flash --tp 8", 40)
-
-    assert ["trnspec eval training \\", "  --on 'trn1.32xlarge*32' --seq 8192 \\", "  --flash --tp 8"] == lines
-    assert ["trnspec eval --tp 8"] == folded("trnspec eval --tp 8", 80)
 
 
 def test_the_command_of_a_suggestion():

@@ -12,7 +12,6 @@ import pytest
 from tests.support.programs import ROOT, Here, command, environment
 from trnspec.api import validate
 from trnspec.plugins.api import API, Plugin, Registry
-from trnspec.plugins.scaffold.writer import write
 
 
 @pytest.fixture
@@ -91,25 +90,6 @@ def test_standard_output_is_closed(tmp_path) -> None:
 
     assert (2, b"trnspec: standard output: it is closed\n") == (listed.returncode, listed.stderr)
     assert (0, True) == (exported.returncode, (tmp_path / "a.svg").is_file())
-
-
-def test_a_new_plugin_in_a_relative_folder(tmp_path, monkeypatch) -> None:
-    (tmp_path / "rel").mkdir()
-    monkeypatch.chdir(tmp_path)
-    write("acme", "rules", Path("rel"))
-
-    assert {"rel", "rel/trnspec-acme"} == {
-        str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if "trnspec-acme/" not in str(p)
-    }
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to a read-only folder")
-def test_a_read_only_folder(here) -> None:
-    here.folder.chmod(0o555)
-    result = here("export", "svg", "trn2.48xlarge", "--output", "a.svg")
-    here.folder.chmod(0o755)
-
-    assert (2, "trnspec: a.svg: Permission denied\n") == (result.status, result.err)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import re
 
 import pytest
 
@@ -57,36 +55,6 @@ def test_screen(here) -> None:
     assert f"{sum(n.kind == 'Model' for n in GRAPH)} models" in here("list").out
 
 
-def test_totals_of_systems(here) -> None:
-    """16 x 667 TFLOPS, computed."""
-    rows = json.loads(here("list", "servers", "--format", "json").out)["rows"]
-    row = next(r for r in rows if r["name"] == "trn2.48xlarge")
-
-    assert (row["chips"], row["bf16 dense"], row["memory"]) == ("16 x trainium2", 16 * 667 * 10**12, 1536 * 2**30)
-
-
-def test_one_unit_per_column(here) -> None:
-    """With the unit in the heading: text in a unit that reads well, CSV in base units."""
-    text = here("list", "chips").out.splitlines()
-    in_csv = list(csv.DictReader(io.StringIO(here("list", "chips", "--format", "csv").out)))
-
-    assert ["name", "bf16 dense [TFLOPS]", "memory [GiB]", "bandwidth [TB/s]", "title"] == re.split("  +", text[0])
-    assert ["trainium2", "667", "96", "2.9", "AWS Trainium2"] == re.split(
-        "  +", next(line for line in text if line.startswith("trainium2"))
-    )
-    assert "memory [B]" in in_csv[0]
-    assert str(96 * 2**30) in [row["memory [B]"] for row in in_csv]
-
-
-def test_columns_and_order(here) -> None:
-    done = here("list", "chips", "--columns", "memory,name", "--sort", "-memory", "--format", "csv")
-
-    assert ["memory [B]", "name"] == done.out.splitlines()[0].split(",")
-    assert ["trainium3", "trainium2", "trainium1", "trainium4"] == [
-        line.split(",")[1] for line in done.out.splitlines()[1:]
-    ]
-
-
 def test_hidden_by_the_date(here) -> None:
     """The chips that are left out are listed, each with the reason."""
     text = here("list", "chips", "--as-of", "2023-01").out
@@ -96,10 +64,3 @@ def test_hidden_by_the_date(here) -> None:
     later = here("list", "chips", "--as-of", "2023-06").out
     assert later.split()[0] == "name"
     assert "trainium1" not in later.partition("hidden, because")[2].split()
-
-
-def test_gap(here) -> None:
-    """No source prints what the link of generation 2 carries in one direction."""
-    rows = json.loads(here("list", "links", "--format", "json").out)["rows"]
-
-    assert next(r for r in rows if r["name"] == "neuronlink-v2")["per direction"] is None

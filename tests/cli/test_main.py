@@ -38,10 +38,6 @@ def test_help_names_the_commands(here, flag) -> None:
     }
 
 
-def test_groups_have_at_most_ten_commands() -> None:
-    assert max(map(len, GROUPS.values())) <= 10
-
-
 @pytest.mark.parametrize("former", sorted(set(FORMER) - {"completion"}))
 def test_former_names_work_with_a_hint(here, former) -> None:
     old, present = here(former, "--nope"), here(*FORMER[former].split(), "--nope")
@@ -69,11 +65,6 @@ def test_help_of_a_command(here, name) -> None:
 
     assert result.status == 0
     assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
-
-
-@pytest.mark.parametrize("name", ["edition", "plot", "site"])
-def test_help_of_a_group_cuts_no_summary(here, name) -> None:
-    assert "..." not in here(name, "--help").out.split("Commands:")[1]
 
 
 def test_unwritable_output_is_named(tmp_path) -> None:

@@ -9,18 +9,13 @@ import shutil
 
 import pytest
 
-from tests.support.programs import DATA, ROOT, Here
+from tests.support.programs import DATA, ROOT
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
 from trnspec.loading.benchmark_logs.log import Log
 
 SAMPLES = DATA / "imports"
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def rows(name: str, file: str, warmup: int = 5) -> list[dict[str, str]]:
@@ -91,12 +86,6 @@ def test_nccl_tests_twice_in_a_file() -> None:
     ]
 
 
-def test_wrong_values_are_noted() -> None:
-    text = (SAMPLES / "nccl_two_p5.log").read_text(encoding="utf-8").replace("126.33      0", "126.33      3")
-
-    assert columns(imported("nccl-tests", Log("f", text), "x", {}, 0), "note")[:2] == [("3 wrong values",), ("",)]
-
-
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
@@ -128,12 +117,6 @@ def test_vllm_bench(file, expected) -> None:
     assert ("failed requests: 1" in found[0]["note"]) is (file == "vllm_bench_failed.json")
 
 
-def test_vllm_bench_with_a_limit() -> None:
-    found = imported("vllm-bench", Log("f", edited("vllm_bench.json", max_concurrency=16)), "x", {}, 0)
-
-    assert columns(found, "batch_conc", "framework") == [("16", "")]
-
-
 @pytest.mark.parametrize(
     ("name", "file", "expected"),
     [
@@ -145,13 +128,6 @@ def test_genai_perf_and_aiperf(name, file, expected) -> None:
     assert columns(rows(name, file), "model", "isl", "osl", "batch_conc", "ttft_ms", "tpot_ms", "out_tok_s") == [
         expected
     ]
-
-
-def test_units_of_genai_perf() -> None:
-    """Times in nanoseconds, and numbers as texts."""
-    text = edited("genai_perf.json", inter_token_latency={"unit": "ns", "avg": "3860101.1100274306"})
-
-    assert columns(imported("genai-perf", Log("f", text), "x", {}, 0), "tpot_ms") == [("3.8601",)]
 
 
 def test_megatron() -> None:
@@ -273,14 +249,6 @@ def test_a_file_is_not_overwritten(here) -> None:
 
     assert (done.status, (here.folder / "mine.csv").read_text()) == (2, "kept")
     assert done.err.endswith("trnspec: mine.csv exists; remove it, or name another file\n")
-
-
-def test_other_lines_of_a_log_are_not_rows() -> None:
-    """Lines of NCCL_DEBUG=INFO are between the rows."""
-    text = (SAMPLES / "nccl_two_p5.log").read_text(encoding="utf-8")
-    text = text.replace("# Out of", "host:1:2 [0] NCCL INFO 16 24 channels\n# Out of")
-
-    assert len(imported("nccl-tests", Log("f", text), "x", {}, 0)) == 4
 
 
 def test_a_file_that_is_missing(here) -> None:

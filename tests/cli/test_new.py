@@ -75,19 +75,6 @@ def test_a_catalog_is_written_and_has_no_finding(here) -> None:
     assert ((2, 4), 192) == (server.fabric.topology.dimensions, server.host.vcpus)
 
 
-def test_printed_without_a_file(here) -> None:
-    done = here("new", "source", "acme-2026-10", *SOURCE)
-
-    assert (0, "") == (done.status, done.err)
-    assert (
-        done.out.endswith('spec: {publisher: Acme, as_of: "2026-10", rank: vendor-chip-page}\n')
-        or "  rank: " in done.out
-    )
-    (here.folder / "sources").mkdir()
-    (here.folder / "sources" / "acme-2026-10.yaml").write_text(done.out)
-    assert () == tuple(validate(["sources"]).report.diagnostics)
-
-
 @pytest.mark.parametrize(
     ("args", "parts"),
     [
@@ -198,16 +185,6 @@ def test_existing_documents_are_not_overwritten(here) -> None:
     assert "a.yaml exists; remove it, or name another file" in done.err
 
 
-def test_a_price(here) -> None:
-    """Its figures are a mapping: each has its region."""
-    given = values(server="trn1.32xlarge", type="spot")
-    given += ("--set", "hourly.{us-east-1,us-west-2}=21.50 USD/h")
-    done = here("new", "price", "trn1.32xlarge-spot", "--source", "karpenter-pricing-2026-07", *given)
-
-    assert (0, "") == (done.status, done.err)
-    assert "  hourly: {us-east-1: 21.50 USD/h, us-west-2: 21.50 USD/h}\n" in done.out
-
-
 def test_prompts(tmp_path, monkeypatch) -> None:
     """Only for what is required and missing, on a terminal; a wrong answer is asked for again."""
     monkeypatch.chdir(tmp_path)
@@ -245,9 +222,3 @@ def test_paths_are_completed(typed, found) -> None:
     param = next(p for p in command.params if p.name == "values")
 
     assert found == [item.value for item in param.shell_complete(click.Context(command), typed)]
-
-
-def test_help_lists_the_kinds(here) -> None:
-    listed = here("new", "--help").out
-
-    assert [] == [name for name in registry().kinds if f"\n  {name.lower()} " not in listed]

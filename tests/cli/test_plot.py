@@ -8,7 +8,6 @@ import re
 import pytest
 
 import trnspec
-from tests.support.programs import DATA
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 
@@ -36,17 +35,6 @@ def test_the_path_of_a_figure_may_be_an_argument(here) -> None:
         assert 0 == here("plot", "history", *words, "--output", file).status
 
     assert (here.folder / "one.svg").read_bytes() == (here.folder / "two.svg").read_bytes()
-
-
-def test_several_files(here) -> None:
-    """The answers of a sweep, and one from standard input or another file, are bars of one chart."""
-    file = DATA / "plots" / "training.json"
-    rows = [r for r in json.loads(file.read_text())["rows"] if "refusal" not in r]
-    for i, row in enumerate(rows):
-        (here.folder / f"{i}.json").write_text(json.dumps(row))
-    done = here("plot", "breakdown", "0.json", "1.json", "--output", "step.svg")
-
-    assert (0, "wrote step.svg\n") == (done.status, done.err)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -38,18 +37,6 @@ def test_the_same_as_in_python(here) -> None:
     assert len(rows(result.out)) > 1
 
 
-def test_json(here) -> None:
-    """Numbers in base units, the units beside them, and what nothing can tell."""
-    result = here(
-        "query", "chip where peak.sparse.fp8 > 1 PFLOPS", "--columns", "name,memory.capacity,dies", "--format", "json"
-    )
-    found = json.loads(result.out)
-
-    assert {"memory.capacity": "B"} == found["units"]
-    assert [{"name": "trainium2", "memory.capacity": 96 * 1024**3, "dies": 2}] == found["rows"]
-    assert ["trainium1", "trainium3", "trainium4"] == found["undecided"]
-
-
 @pytest.mark.parametrize(
     "columns", ["name,title,memory.capacity,memory.bandwidth,peak.dense.bf16,sbuf,host.memory,chips.count", None]
 )
@@ -79,28 +66,3 @@ def test_wrong_query(here) -> None:
     assert (2, "") == (result.status, result.out)
     assert result.err.splitlines()[0].endswith("did you mean 3 TB?")
     assert result.err.splitlines()[1:] == ["  server where memory.capacity > 3 TB/s", " " * 33 + "^" * 6]
-
-
-def test_query_another_catalog(here, edited) -> None:
-    mine = edited("chips/trainium2", "capacity: 96 GiB", "capacity: 960 GiB")
-    (found,) = rows(here("query", "chip where memory.capacity > 500 GiB", "--catalog", mine, "--format", "json").out)
-
-    assert found["name"] == "trainium2"
-    assert rows(here("query", "chip where memory.capacity > 500 GiB", "--format", "json").out) == []
-
-
-def test_query_at_a_date_with_an_overlay(here) -> None:
-    (here.folder / "my.yaml").write_text("change:\n  trainium1: {memory.capacity: 1 TiB}\n")
-    early = here("query", "chip", "--as-of", "2023-03", "--format", "json")
-    changed = here("query", "chip where memory.capacity >= 1 TiB", "--overlay", "my.yaml", "--format", "json")
-
-    assert ["trainium1"] == [r["name"] for r in rows(early.out)] == [r["name"] for r in rows(changed.out)]
-
-
-def test_an_edition(here, edited) -> None:
-    assert here("edition", "freeze", "2026.11", "--catalog", edited()).status == 0
-
-    shutil.rmtree(here.folder / "mine" / "chips")
-    found = here("query", "chip", "--catalog", "mine", "--edition", "2026.11", "--format", "json")
-
-    assert list(trnspec.load().chips) == [r["name"] for r in rows(found.out)]

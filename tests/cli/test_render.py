@@ -33,18 +33,6 @@ def test_terminal(columns) -> None:
     assert "\x1b[" in colored
 
 
-def test_a_terminal_cuts_nothing_off() -> None:
-    """The words of a page that is as wide as its room are those that a pipe gets."""
-    args = ("eval", "roofline", "--on", "trainium2")
-    reported = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
-
-    assert words(piped(*args)) == words(re.sub(r"\x1b\[[0-9;]*m", "", reported))
-
-
-def words(text: str) -> list[str]:
-    return sorted(w for w in text.split() if w.strip("-─"))
-
-
 @pytest.mark.parametrize("args", [("show", "trainium1"), ("audit", "trainium1"), ("list", "chips")])
 def test_colours_only_on_a_terminal(args) -> None:
     """A terminal gets colours, a pipe and NO_COLOR do not; the text is the same."""
@@ -54,10 +42,3 @@ def test_colours_only_on_a_terminal(args) -> None:
     assert "\x1b[" in colored
     assert plain == piped(*args)
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
-
-
-def test_verdicts_have_their_colours() -> None:
-    text = on_terminal("show", "trainium1", "--full", columns=80, TERM="xterm-256color")
-
-    assert "\x1b[31m    rejected" in text
-    assert "\x1b[32m    agrees" in text

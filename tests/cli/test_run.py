@@ -99,26 +99,11 @@ def test_diff(here) -> None:
     assert all(name in text for name in ("ideal", "faster", NETWORK, "2x", "Equal: "))
 
 
-def test_bounds_and_estimates_have_no_ratio(here) -> None:
-    diff = json.loads(here("run", "plan.yaml", "--diff", "ideal", "calibrated", "--format", "json").out)["diff"]
-    (step,) = [d for d in diff["answers"] if d["name"] == "step_time"]
-
-    assert (None, True) == (step["ratio"], "not comparable" in step["note"])
-
-
 @pytest.mark.parametrize("names", [("ideal", "--format", "json"), ("--format", "json")])
 def test_diff_needs_two_names(here, names) -> None:
     done = here("run", "plan.yaml", "--diff", *names)
 
     assert (2, "trnspec: --diff takes the names of two scenarios, not '--format'\n") == (done.status, done.err)
-
-
-def test_selected_columns_have_the_scenario(here) -> None:
-    """And the page the inputs that differ."""
-    found = [here("run", "plan.yaml", "--columns", "mfu", "--format", name).out for name in ("csv", "markdown")]
-
-    assert "scenario,mfu [%]" == found[0].splitlines()[0]
-    assert f"| scenario | tp | calibration | {NETWORK} | MFU [%] |" in found[1].splitlines()
 
 
 def test_a_refusal_in_a_diff(here) -> None:

@@ -9,8 +9,7 @@ from urllib.parse import unquote
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.plugins.acme_kinds import install
-from tests.support.programs import ROOT, Site
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.model.json_schema import document_schema
 from trnspec.yaml import read_file
@@ -51,22 +50,6 @@ def test_all(here) -> None:
     assert {f"{k.name.lower()}.schema.json": document_schema(k.name, k.spec) for k in KINDS.values()} == files
 
 
-def test_kinds_of_plugins(tmp_path) -> None:
-    """The schema of a kind of a plugin, and its fields by ``explain``."""
-    site = Site(tmp_path / "site")
-    install(site)
-    schema = json.loads(site.run("schema", "rack").out)
-    page = site.run("explain", "Rack.servers").out
-
-    assert ("Rack", {"const": "Rack", "description": schema["description"]}) == (
-        schema["title"],
-        schema["properties"]["kind"],
-    )
-    assert ["servers.server*  name of a Server", "servers.count*  integer >= 1"] == [
-        line.strip() for line in page.splitlines() if line.startswith("  servers.")
-    ]
-
-
 def test_combined(here) -> None:
     """It accepts the documents of the shipped catalog, and rejects what the schema of a kind rejects."""
     done = here("schema", "--combined")
@@ -82,24 +65,3 @@ def test_combined(here) -> None:
         assert not validator.is_valid({**data, "spec": {**data["spec"], "wings": 2}})
         assert not validator.is_valid({**data, "kind": "Nothing"})
         assert not validator.is_valid({key: value for key, value in data.items() if key != "kind"})
-
-
-def test_every_pattern_has_words() -> None:
-    """An editor shows them, and not the regular expression."""
-
-    def nodes(value):
-        if isinstance(value, dict):
-            yield value
-            for each in value.values():
-                yield from nodes(each)
-        elif isinstance(value, list):
-            for each in value:
-                yield from nodes(each)
-
-    patterns = [
-        n for k in KINDS.values() for n in nodes(document_schema(k.name, k.spec)) if type(n.get("pattern")) is str
-    ]
-
-    assert patterns
-    assert [] == [n["pattern"] for n in patterns if not n.get("errorMessage")]
-    assert [] == [n["errorMessage"] for n in patterns if len(n["errorMessage"]) > 120]

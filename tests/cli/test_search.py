@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -55,12 +54,6 @@ def test_a_valid_part_is_not_evaluated_again(here, monkeypatch) -> None:
     assert before[1] == rows.read_bytes()
 
 
-def test_deeply_nested_json_is_no_result(here) -> None:
-    (here.folder / "deep.json").write_text("[" * 100_000, encoding="utf-8")
-    merged = here("search", "merge", "deep.json")
-    assert (2, True) == (merged.status, "deep.json: truncated, or not the result of a search" in merged.err)
-
-
 def test_damaged_and_missing_parts_are_redone(here) -> None:
     for number in range(1, 5):
         here("search", *LAYOUTS, "--part", f"{number}/4", "--results", "parts")
@@ -89,25 +82,6 @@ def test_the_catalog_of_parts_is_found_again(here) -> None:
     )
     other = here("search", "merge", "parts", "--edition", "2026.11.1")
     assert (2, True) == (other.status, "a result of another search, catalog or version" in other.err)
-
-
-def test_merge_of_parts_without_feasible_layouts(here) -> None:
-    args = (*LAYOUTS, "--where", "step_time < 1 us")
-    here("search", *args, "--part", "1/1", "--results", "parts")
-    alone, merged = here("search", *args), here("search", "merge", "parts")
-
-    assert (1, 1) == (alone.status, merged.status)
-    assert alone.err.splitlines()[:3] == merged.err.splitlines()[:3]
-    assert "without the condition 692 are feasible: step_time" in alone.err
-
-
-def test_rows_have_intervals_and_kinds(here) -> None:
-    done = here("search", *SERVING, "--objective", "tpot", "--pareto", "ttft,cost", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(done.out)))
-
-    assert len(rows) == 3
-    assert all(float(r["tpot_low [s]"]) <= float(r["tpot [s]"]) <= float(r["tpot_high [s]"]) for r in rows)
-    assert all(r["kind"] in ("estimate", "extrapolated", "transferred") for r in rows)
 
 
 @pytest.mark.parametrize(
@@ -163,15 +137,6 @@ def test_interrupted_search_prints_results(here, monkeypatch) -> None:
     assert "interrupted" in done.err
     assert done.out.startswith("search: llama-3.1-8b on trn2.3xlarge: the most tokens/s per chip of ")
     assert "the others were not evaluated" in " ".join(done.out.split())
-
-
-def test_help_lists_the_options_of_parts(here) -> None:
-    for args in (("search",), ("eval", "search")):
-        text = here(*args, "--help").out
-        assert {"--part", "--results", "--workers", "--dask", "--where", "--pareto"} <= set(
-            text.replace(",", " ").split()
-        )
-    assert "--redo" in here("search", "merge", "--help").out
 
 
 def test_rates() -> None:

@@ -61,14 +61,6 @@ def test_sources_without_an_address_are_marked(here) -> None:
     assert "(AWS Neuron documentation, vendor-guide)" in legend
 
 
-def test_missing_figures(here, tmp_path) -> None:
-    """A figure that calculations need and no source states is named."""
-    (tmp_path / "less.yaml").write_text("change:\n  trainium1: {links: null}\n")
-    out = here("show", "trainium1", "--overlay", "less.yaml").out
-
-    assert ["no", "source", "links.bandwidth.both"] in lines(out)
-
-
 def test_reasons(here) -> None:
     """Printed with --reasons only; the whole page names the option."""
     whole, reported = here("show", "trainium2", "--full").out, here("show", "trainium2", "--reasons").out
@@ -102,18 +94,5 @@ def test_data(here, name) -> None:
     assert data["sources"][row["source"]]["as_of"] == row["as_of"]
 
 
-def test_markdown(here) -> None:
-    text = here("show", "efa", "--format", "markdown").out.splitlines()
-
-    assert text[0].startswith("| at | says | verdict |")
-    assert len({line.replace("\\|", "").count("|") for line in text}) == 1
-
-
 def test_alias(here) -> None:
     assert here("show", "u-trn2x64").out == here("show", "trn2-ultraserver").out
-
-
-def test_catalog(here, edited) -> None:
-    mine = edited("chips/trainium1", "bf16: 190 TFLOPS", "bf16: 210.5 TFLOPS")
-
-    assert "210.5 TFLOPS" in here("show", "trainium1", "--catalog", mine).out

@@ -41,15 +41,6 @@ def test_page_of_one(here) -> None:
     assert f"{adopted} adopted values, {len(found) - adopted} other claims." in result.out
 
 
-def test_json_keeps_the_version_of_the_format(here) -> None:
-    """The version of the source does not replace that of the output."""
-    name = next(n for n, s in sorted(CATALOG.sources.items()) if s.version)
-    data = json.loads(here("source", name, "--format", "json").out)
-
-    assert (data["version"], data["source"]["name"]) == (1, name)
-    assert data["source"]["version"] == CATALOG.sources[name].version
-
-
 def test_list_of_all(here) -> None:
     """Every source with date and rank; the counts are those of the rows of each."""
     found = rows(here)
@@ -68,19 +59,3 @@ def test_rank(here) -> None:
 
     assert {r["source"] for r in found} == {s.name for s in CATALOG.sources.values() if s.rank == "third-party"}
     assert found
-
-
-def test_adopted_from_third_parties(here) -> None:
-    """The figures among them are those that Python finds; what is fitted to measurements is not stated by their source."""
-    found = rows(here, "--rank", "third-party", "--adopted")
-    figures = {
-        (d.name, at)
-        for d in CATALOG
-        if d.kind != "Calibration"
-        for at, f in d.figures.items()
-        if f.source_name and CATALOG.sources[f.source_name].rank == "third-party"
-    }
-
-    assert figures
-    assert figures == {(r["document"], r["at"]) for r in found} & {(d.name, at) for d in CATALOG for at in d.figures}
-    assert {r["verdict"] for r in found} == {"adopted"}

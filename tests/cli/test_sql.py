@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
 import pytest
 
-import trnspec
 from tests.support.programs import apart, environment
 
 pytestmark = pytest.mark.slow
@@ -26,31 +24,6 @@ def test_text(here) -> None:
         "trainium3  144     -",
         "trainium2   96     2",
     ]
-
-
-def test_json(here) -> None:
-    result = here(
-        "sql", "SELECT document, value, unit FROM figures WHERE path = 'memory.capacity' ORDER BY 1", "--format", "json"
-    )
-
-    assert [
-        {"document": c.name, "value": float(c.memory.capacity), "unit": "B"}
-        for c in trnspec.load().chips.where("known memory.capacity")
-    ] == json.loads(result.out)["rows"]
-
-
-def test_no_number_that_json_does_not_know(here) -> None:
-    result = here("sql", "SELECT 'inf'::DOUBLE AS a, 'nan'::DOUBLE AS b, 1.0 AS c", "--format", "json")
-
-    assert [{"a": "inf", "b": "nan", "c": "1.0"}] == json.loads(result.out)["rows"]
-
-
-@pytest.mark.parametrize("table", ["chips", "figures", "claims", "cores"])
-def test_every_line_fits(here, table) -> None:
-    result = here("sql", f"SELECT * FROM {table}")
-
-    assert max(map(len, result.out.splitlines())) <= 80
-    assert "hidden columns: " in result.out
 
 
 def test_on_its_own(tmp_path) -> None:

@@ -36,10 +36,6 @@ def test_attributes(text, names) -> None:
     assert offered(text) == names
 
 
-def test_package() -> None:
-    assert set(dir(trnspec)) == set(trnspec.__all__)
-
-
 @pytest.mark.parametrize(
     "kind", ["cores", "chips", "links", "servers", "ultraservers", "clusters", "models", "sources"]
 )

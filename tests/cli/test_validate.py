@@ -34,24 +34,11 @@ def test_wrong_file(here) -> None:
     assert "bad/wire.yaml:4:1: error TRN101 unknown-key: " in result.out
 
 
-def test_folder(here) -> None:
-    result = here("validate", "--format", "json", "bad")
-
-    assert (result.status, marks(result.out)) == (1, MARKS)
-
-
 def test_default_target_is_the_shipped_catalog(here) -> None:
     result = here("validate", "--format", "json")
     files = len(list((ROOT / "catalog").rglob("*.yaml")))
 
     assert (0, files) == (result.status, json.loads(result.out)["summary"]["files"])
-
-
-def test_many_paths(here) -> None:
-    """All of them are checked, each file once."""
-    result = here("validate", "--format", "json", "wire.yaml", "./wire.yaml", here.folder / "wire.yaml", "bad")
-
-    assert json.loads(result.out)["summary"]["files"] == 2
 
 
 @pytest.mark.parametrize(("text", "status"), [(SOUND, 0), (WRONG, 1), ("", 1), ("\0", 1)])
@@ -80,13 +67,6 @@ def test_endless_standard_input(tmp_path: Path) -> None:
 
 
 # Formats.
-
-
-def test_github(here) -> None:
-    lines = here("validate", "bad", "--format", "github").out.splitlines()
-
-    assert sum(line.startswith("::error file=bad/wire.yaml,line=4,") for line in lines) == 1
-    assert sum(line.startswith("::error ") for line in lines) == len(MARKS)
 
 
 def test_junit(here) -> None:
@@ -185,12 +165,6 @@ def test_command_line_wins(here, settings, args, codes) -> None:
     (here.folder / "trnspec.toml").write_text(settings)
 
     assert codes == {c for c, _ in marks(here("validate", "bad", "--format", "json", *args).out)}
-
-
-def test_severity_on_the_command_line_wins(here) -> None:
-    (here.folder / "trnspec.toml").write_text("severity = {TRN101 = 'error', TRN102 = 'error'}")
-
-    assert (here("validate", "bad").status, here("validate", "bad", "--severity", "TRN1=info").status) == (1, 0)
 
 
 @pytest.mark.parametrize("text", ['selct = ["TRN1"]', 'select = ["TRN999"]'])

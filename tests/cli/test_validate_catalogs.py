@@ -74,17 +74,6 @@ def test_a_catalog_replaces_the_shipped_one(here) -> None:
     }
 
 
-def test_a_broken_document_is_one_finding(here) -> None:
-    """Those that refer to it have the shipped one."""
-    folder = catalog_of(here.folder / "mine", SOUND)
-    (folder / "links" / "efa.yaml").write_text("kind: [")
-    found = json.loads(here("validate", "--catalog", "mine", "--format", "json").out)["diagnostics"]
-
-    assert {("mine/links/efa.yaml", "TRN004"), ("mine/links/efa.yaml", "TRN053")} == {
-        (d["file"], d["code"]) for d in found
-    }
-
-
 def test_catalogs_of_plugins_are_checked(tmp_path) -> None:
     site = Site(tmp_path / "site")
     folder = site.catalog("acme", {"links/wire.yaml": SOUND})

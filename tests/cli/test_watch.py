@@ -180,15 +180,6 @@ def test_findings_beside_an_anchor_are_new_and_resolved(report) -> None:
     assert ["1 new, 0 resolved", "TRN111"] == report(text)
 
 
-def test_settings_that_cannot_be_used_are_reported_and_awaited(folder, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(folder)
-    (folder / "chips" / "acme.yaml").write_text(RIGHT)
-    (folder / "trnspec.toml").write_text("select = 3\n")
-
-    assert watch._checked([Path()], Settings(), DocumentStore(registry())) is None
-    assert capsys.readouterr().err.startswith("not checked: ")
-
-
 def test_former_name(folder, monkeypatch, capsys) -> None:
     """It works, with a hint, and is not listed."""
     here = Here(folder, monkeypatch, capsys)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import trnspec
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.assumptions import as_mapping, claims
-from trnspec.evaluation.summary import label
 
 CATALOG = trnspec.load()
 TRAINING = {"model": "llama-3.1-8b", "seq": 8192, "global_batch": 64, "tp": 8, "zero": 1, "must_fit": False}
@@ -40,14 +39,6 @@ def test_assume_a_figure_that_the_catalog_does_not_have() -> None:
     assert ("trn3-gen1-server", "fabric.bandwidth.both", "2 TB/s") in {(f.of, f.at, f.says) for f in found.figures_used}
 
 
-def test_assume_a_count() -> None:
-    found = trnspec.evaluate(
-        "training", CATALOG, on="trn2.48xlarge", assume={"trn2.48xlarge.chips.count": "8"}, **TRAINING
-    )
-
-    assert 8 * 4 // 8 == found.inputs["dp"]
-
-
 def test_an_assumption_that_is_not_used_is_marked() -> None:
     found = trnspec.evaluate(
         "training", CATALOG, on="trn2.48xlarge", assume={"trainium1.memory.bandwidth": "1 TB/s"}, **TRAINING
@@ -73,27 +64,6 @@ def test_an_assumption_that_is_not_used_is_marked() -> None:
 def test_invalid_assumptions(assume, error) -> None:
     with pytest.raises(error):
         trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", assume=assume, **TRAINING)
-
-
-def test_paths_are_printed_as_they_are_written() -> None:
-    """A name of several words loses its underscores, a path of a figure does not."""
-    assert ["attention FLOPs", "trn2.48xlarge.fabric.links_per_chip"] == [
-        label(n) for n in ("attention_flops", "trn2.48xlarge.fabric.links_per_chip")
-    ]
-
-
-def test_as_mapping() -> None:
-    assert {"a.b": "3 TB/s", "c.d": "16", "e.f": "3.5e2GB/s"} == as_mapping(["a.b=3 TB/s", "c.d = 16", "e.f=3.5e2GB/s"])
-
-
-def test_the_space_before_a_unit_may_be_missing() -> None:
-    path = "trn2.48xlarge.network.bandwidth"
-    first, *others = (
-        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge*2", assume={path: text}, **TRAINING)
-        for text in ("6,400 Gbps", "6,400Gbps", "6.4e3 Gbps", "6.4e3Gbps")
-    )
-
-    assert [first.answers] * 3 == [other.answers for other in others]
 
 
 @pytest.mark.parametrize("text", ["a.b", "=3 TB/s", "a.b=", ""])
@@ -132,11 +102,6 @@ def test_claims_with_one_value_count_once() -> None:
     assert ["3 TB/s", "2.9 TB/sec", "2.864 TB/s"] == values
     assert () == claims(gap, "trainium2 spec.memory.stacks")
     assert () == claims(gap, "trainium2 spec.peak.dense.mxfp8")
-
-
-def test_claims_about_an_adopted_figure_are_not_used() -> None:
-    assert () == claims(CATALOG.graph, "trn2.48xlarge spec.network.bandwidth")
-    assert () == claims(CATALOG.graph, "tp")
 
 
 def test_use_claims() -> None:
@@ -186,14 +151,3 @@ def test_a_figure_that_no_source_claims(on, hint, use_claims) -> None:
 
     assert "unknown-figure" == refused.value.reason
     assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.value.hint
-
-
-def test_hint_proposes_an_assumption() -> None:
-    path = "trn3-gen1-server.fabric.bandwidth.per_direction"
-
-    assert trnspec.evaluate("training", CATALOG, on="trn3-gen1-server", assume={path: "256 GB/s"}, **TRAINING).answers
-
-
-def test_use_claims_is_true_or_false() -> None:
-    with pytest.raises(UsageError):
-        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=1, **TRAINING)

@@ -6,7 +6,6 @@ import json
 from statistics import median
 
 import pytest
-from attrs import evolve
 
 import trnspec
 from tests.support.programs import DATA
@@ -45,25 +44,6 @@ def test_breakdown() -> None:
     )
 
 
-def test_memory() -> None:
-    some = training()
-    (panel,) = chart(some, "memory").panels
-    bars, capacity = panel.marks
-    assert isinstance(bars, Bars)
-
-    totals = [sum(values[i] for _, values in bars.segments) for i in range(2)]
-    assert [e.number("memory") / 2**30 for e in some] == pytest.approx(totals, rel=1e-12)
-    assert Limit(some[0].number("capacity") / 2**30, "capacity of a rank", vertical=True) == capacity
-
-
-def test_inference_has_a_panel_for_each_time() -> None:
-    answer = trnspec.evaluate("inference", CAT, model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
-    drawn = answer.plot()
-
-    assert ["time per output token [ms]", "time to first token [ms]"] == [p.x.label for p in drawn.panels]
-    assert answer.plot("memory").kind == "memory"
-
-
 def test_sweep_chart_names_refused_points() -> None:
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024, "zero": 1}
     drawn = trnspec.sweep("training", CAT, tp=[4, 32], **given).plot()
@@ -93,15 +73,6 @@ def test_pareto() -> None:
     ]
     assert [(plans["system"], plans.number("run_time") / 86400, plans.number("run_cost"))] == named
     assert [Limit(60.0, "deadline, 60d", vertical=True)] == [m for m in panel.marks if isinstance(m, Limit)]
-
-
-def test_pareto_without_prices() -> None:
-    plans = read("plans")
-    at = plans.tables[0].columns.index("run_cost")
-    rows = tuple((*row[:at], None, *row[at + 1 :]) for row in plans.tables[0].rows)
-
-    with pytest.raises(UsageError, match="no plan has a time and a price"):
-        chart([evolve(plans, tables=(evolve(plans.tables[0], rows=rows),))])
 
 
 def test_serving() -> None:
@@ -165,14 +136,6 @@ def test_refusals() -> None:
     assert set(KINDS) == {"breakdown", "memory", "pareto", "serving", "roofline", "accuracy"}
 
 
-def test_notebooks_show_pages() -> None:
-    (one, _) = training()
-
-    assert "### Step time breakdown" in one._repr_markdown_()
-    swept = trnspec.sweep("roofline", CAT, on="trainium2", intensity=[1.0, 1000.0])
-    assert "| 1 " in swept._repr_markdown_()
-
-
 def test_pareto_front_of_a_search() -> None:
     """The points of the table, and none that another one beats."""
     inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8, 16)}
@@ -191,12 +154,6 @@ def test_pareto_front_of_a_search() -> None:
     assert [y for _, y in expected] == pytest.approx(list(points.y))
     assert list(points.y) == sorted(points.y, reverse=True)
     assert len(points.x_ends) == len(expected) > 1
-
-
-def test_a_search_without_a_front_has_no_such_chart() -> None:
-    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1,)}
-    with pytest.raises(UsageError, match="Pareto"):
-        chart([trnspec.evaluate("search", CAT, **inputs)], "pareto")
 
 
 def test_serving_of_inference_has_a_point_for_each_batch() -> None:

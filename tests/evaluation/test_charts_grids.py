@@ -42,27 +42,10 @@ def test_heatmap_cells_are_best_over_other_axes(swept: trnspec.Sweep) -> None:
     figure(drawn)
 
 
-def test_of_times_the_lowest_is_the_best(swept: trnspec.Sweep) -> None:
-    (panel,) = heatmap(swept.rows).panels
-    (cells,) = panel.marks
-    assert isinstance(cells, Cells)
-    assert cells.low_is_better
-    assert "step time [s]" == cells.label
-    times = [r.number("step_time") for g, r in swept.rows if isinstance(r, Evaluation) and (g["tp"], g["pp"]) == (8, 1)]
-    assert len(times) == 2
-    assert pytest.approx(min(times)) == cells.values[0][0]
-
-
 @pytest.mark.parametrize("names", [{"answer": "speed"}, {"x": "seq"}])
 def test_names_that_do_not_exist(swept: trnspec.Sweep, names) -> None:
     with pytest.raises((UsageError, trnspec.UnknownNameError)):
         heatmap(swept.rows, **names)
-
-
-def test_a_sweep_over_one_input_has_no_heatmap() -> None:
-    one = trnspec.sweep("roofline", None, on="trainium2", intensity=[100, 200])
-    with pytest.raises(UsageError, match="two inputs"):
-        heatmap(one.rows)
 
 
 def test_timeline_has_every_event() -> None:

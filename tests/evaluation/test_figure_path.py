@@ -8,7 +8,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
+from trnspec.evaluation.figure_path import figure_path, scaled
 
 CATALOG = trnspec.load()
 
@@ -63,25 +63,3 @@ def test_scaled() -> None:
     assert before.interval.scaled(Fraction(3, 2)) == after.interval
     assert CATALOG.graph.named("trainium1") is changed.graph.named("trainium1")
     assert "667 TFLOPS" == before.text == after.text
-
-
-def test_figures_of_an_evaluation() -> None:
-    """Those that it lists and that are not 0, then the parameters of the calibration; a flag is not a parameter."""
-    evaluation = trnspec.evaluate(
-        "training",
-        CATALOG,
-        model="llama-3.1-8b",
-        on="trn1.32xlarge*4",
-        seq=8192,
-        global_batch=128,
-        tp=32,
-        must_fit=False,
-    )
-    paths = [str(p) for p in figures_of(evaluation, CATALOG.graph)]
-    used = [f"{f.of}.{f.at}" for f in evaluation.figures_used]
-    achieved = CATALOG.graph.named("trainium1-neuron").spec.achieved
-
-    assert used == paths[: len(used)]
-    assert "trainium1-neuron.achieved.matmul" in paths
-    assert achieved.causal is None or "trainium1-neuron.achieved.causal" not in paths
-    assert len(paths) == len(set(paths))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trnspec.evaluation.measures import common, measure, number, printed
+from trnspec.evaluation.measures import common, measure, printed
 from trnspec.evaluation.result import Answer
 
 
@@ -115,8 +115,3 @@ def test_a_value_lies_on_its_side_of_a_bound(value, distance, unit, is_lower) ->
 def test_one_unit_for_a_column(values, shown) -> None:
     """Up to six powers of ten apart; further apart each has its own."""
     assert shown == common(values, "s")
-
-
-def test_number_of_any_size() -> None:
-    for power in range(-300, 300, 7):
-        assert float(number(1.2345 * 10.0**power).replace(",", "")) == pytest.approx(1.2345 * 10.0**power, rel=5e-3)

@@ -7,13 +7,11 @@ import pytest
 from tests.support.engine import everything
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
-from trnspec.errors import UsageError
-from trnspec.evaluation.page import BOUNDS, markdown_page, page
+from trnspec.evaluation.page import BOUNDS, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import bottleneck_label, label, shortened
+from trnspec.evaluation.summary import bottleneck_label, shortened
 from trnspec.evidence import UsedFigure
-from trnspec.text_table import Heading, lines, rendered
-from trnspec.text_table import Table as TextTable
+from trnspec.text_table import Heading, rendered
 
 FOUND = Evaluation(
     evaluator="training",
@@ -133,25 +131,6 @@ def test_a_text_ends_with_a_clause(text, size, short) -> None:
     assert short == shortened(text, size)
 
 
-def test_headings() -> None:
-    assert ["Answers", "Bottleneck", "Step time breakdown", "Each layer", "Assumptions", "Catalog figures used",
-            "Inputs"] == headings(FOUND)  # fmt: skip
-
-
-def test_conflicting_values() -> None:
-    """Those that agree are counted."""
-    text = rendered(page(FOUND, full=True), 80)
-
-    assert "  conflicting value: 2 TB/s, rejected" in text
-    assert "  1 other agrees" in text
-
-
-def test_str_is_the_page() -> None:
-    assert rendered(page(FOUND, 80), 80) == str(FOUND)
-    assert "\x1b" not in str(FOUND)
-    assert max(map(len, str(FOUND).splitlines())) <= 80
-
-
 @pytest.mark.parametrize(
     ("text", "parts", "shown"),
     [
@@ -170,19 +149,6 @@ def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
     assert shown == bottleneck_label(found)
 
 
-def test_parts_that_take_away() -> None:
-    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
-    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
-    table = next(b for b in page(found, full=True) if isinstance(b, TextTable) and b.columns[0].name == "part")
-
-    assert lines(table, 80) == [
-        "part    value [s]  share",
-        "------  ---------  -----  ---------------",
-        "all             3  75.0%  ###############",
-        "hidden         -1  25.0%  #####",
-    ]
-
-
 def test_a_table_of_bounds_is_marked() -> None:
     """A column that has the name of an answer that is a bound."""
     bound = Evaluation(evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables)
@@ -192,30 +158,6 @@ def test_a_table_of_bounds_is_marked() -> None:
     assert BOUNDS in " ".join(text.split())
     assert BOUNDS not in rendered(page(FOUND, full=True), 80)
     assert "step time  >= 2.5 s" in text
-
-
-def test_columns() -> None:
-    """Of the tables that have them; the others are whole."""
-    text = rendered(page(FOUND, columns="step_time"), 80)
-
-    assert "compute" in text
-    assert "\nname " not in text
-    with pytest.raises(UsageError, match="did you mean 'step_time'"):
-        page(FOUND, columns="step_tim")
-
-
-def test_labels() -> None:
-    assert ["step time", "MFU", "KV per token"] == [label(n) for n in ("step_time", "mfu", "kv_per_token")]
-
-
-def test_markdown() -> None:
-    text = markdown_page(FOUND, full=True)
-
-    assert text.startswith(
-        "## training: a model on some chips\n\n- evidence: neuron: 7 rows\n- step time: 23 s [16, 30] s"
-    )
-    assert "### Step time breakdown\n\n| part | value [s] | share |" in text
-    assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text
 
 
 def test_a_table_without_losses_has_bounds() -> None:

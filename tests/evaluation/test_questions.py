@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import typing
 
 import pytest
 from attrs import field, frozen
@@ -17,11 +16,10 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.eval import evaluator_command
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
-from trnspec.evaluation.inputs import GROUPS, fields_of, inputs, question_of
-from trnspec.evaluation.questions import Parallelism, System, axis, like
+from trnspec.evaluation.inputs import fields_of, inputs, question_of
+from trnspec.evaluation.questions import Parallelism, System, axis
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import run as evaluated
-from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES
 from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load(registry=registry())
@@ -138,13 +136,6 @@ def test_shared_names_are_the_shared_fields():
     }
 
 
-def test_each_input_has_help_a_group_and_a_unit():
-    for name, one in of_all():
-        assert one.help, (name, one.name)
-        assert one.group in {*GROUPS, "Output"}, (name, one.name)
-        assert one.metavar or one.choices or one.type is bool, (name, one.name)
-
-
 @pytest.mark.parametrize("name", ["training", "memory"])
 @pytest.mark.parametrize(
     ("wrong", "message"),
@@ -162,12 +153,6 @@ def test_the_same_mistake_is_the_same_error(name, wrong, message):
         trnspec.evaluate(name, CATALOG, **given, **wrong)
 
 
-def test_choices_are_those_of_the_engine():
-    assert set(typing.get_args(questions.PipelineSchedule)) == set(SCHEDULES)
-    assert set(typing.get_args(questions.Recompute)) == set(RECOMPUTE)
-    assert set(typing.get_args(questions.OptimizerName)) == set(OPTIMIZERS)
-
-
 def test_values_given_and_common():
     given = First(on="trn2.48xlarge", tp=2, slices=1)
 
@@ -175,16 +160,6 @@ def test_values_given_and_common():
     assert {"on": "trn2.48xlarge", "tp": 2, "slices": 1} == given.given(always=("slices",))
     assert {"tp": 2, "pp": 1, "dp": None, "ep": 1, "slices": 1} == given.common(Second)
     assert {"on", "chips", "lnc", "tp", "pp", "dp", "ep", "slices"} == set(given.values())
-
-
-def test_like_keeps_the_help_and_changes_the_rest():
-    @frozen(kw_only=True, slots=False)
-    class Auto(questions.Degrees):
-        tp: int | None = like(Parallelism, "tp", unset="all")
-
-    (tp,) = (i for i in fields_of(Auto) if i.name == "tp")
-    assert (SHARED["tp"].help, "all", True) == (tp.help, tp.unset, tp.optional)
-    assert ["tp", "pp", "dp", "ep"] == [i.name for i in fields_of(Auto)]
 
 
 def test_a_field_of_a_type_that_is_not_an_input():

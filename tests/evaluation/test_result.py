@@ -30,13 +30,6 @@ def test_an_unknown_name_has_a_hint(name):
         assert isinstance(caught.value, KeyError)
 
 
-def test_names_of_tables_are_hints():
-    found = Evaluation(evaluator="x", title="x", answers=(Answer("time_per_output_token", 1.0, "s"),))
-
-    with pytest.raises(UnknownNameError, match="did you mean 'time_per_output_token'"):
-        found.answer("TPOT")
-
-
 def test_a_name_with_nothing_near_lists_all():
     with pytest.raises(UnknownNameError, match="there is no answer 'watts'; there are step_time, fits, algorithm"):
         FOUND["watts"]
@@ -57,14 +50,6 @@ def test_records():
         FOUND.records()[0]
     )
     assert [{"batch": 1, "time": 0.5}, {"batch": 2, "time": None}] == TIMES.records()
-
-
-def test_pandas():
-    pytest.importorskip("pandas")
-    answers, times = FOUND.to_pandas(), TIMES.to_pandas()
-
-    assert ["step_time", "fits", "algorithm"] == list(answers["name"])
-    assert (0.5, {"batch": "", "time": "s"}) == (times["time"][0], times.attrs["units"])
 
 
 def test_reprs_are_short():

@@ -8,7 +8,6 @@ import pytest
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.sweeps import Sweep
 
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"
@@ -88,12 +87,6 @@ def test_missing_libraries(method: str, module: str, extra: str, monkeypatch) ->
     assert f"trnspec[{extra}]" in str(caught.value)
 
 
-def test_a_grid_has_different_values() -> None:
-    pytest.importorskip("xarray")
-    with pytest.raises(UsageError, match="tp has a value twice"):
-        Sweep("x", {"tp": (1, 1)}, ()).to_xarray()
-
-
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
@@ -113,17 +106,3 @@ def test_errors(inputs, message: str) -> None:
         trnspec.sweep("training", CAT, **INPUTS, **inputs)
 
     assert message in str(caught.value)
-
-
-def test_the_values_of_a_figure_are_written_as_those_of_a_range() -> None:
-    """The space before a unit may be missing, and messages name the input."""
-    given = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
-    path = "trainium1.memory.bandwidth"
-    one, other = (
-        trnspec.sweep("training", CAT, vary={path: values}, **given)
-        for values in ("0.5..1TB/s:x2", ["0.5TB/s", "1 TB/s"])
-    )
-
-    assert [row[path] for row in one.records()] == [row[path] for row in other.records()] == [5e11, 1e12]
-    with pytest.raises(UsageError, match=f"^vary: {path}: "):
-        trnspec.sweep("training", CAT, vary={path: ["1 TB"]}, **given)

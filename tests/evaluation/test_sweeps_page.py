@@ -5,7 +5,7 @@ from __future__ import annotations
 from trnspec.errors import RefusalError
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sweeps import Sweep, sections, sweep_note, sweep_table
+from trnspec.evaluation.sweeps import sections, sweep_note, sweep_table
 from trnspec.evidence import Evidence
 from trnspec.text_table import lines, sections_in_markdown
 
@@ -55,30 +55,12 @@ def test_columns_are_added_only_where_they_differ() -> None:
     assert BOUNDS == sweep_note([({"on": "a"}, bound(1.0, "good"))])
 
 
-def test_a_calibration_that_varies_is_a_column_once() -> None:
-    both = [({"calibration": "auto"}, estimate(2.0)), ({"calibration": "none"}, bound(1.0))]
-
-    assert ["calibration", "time", "rate"] == [c.label for c in sweep_table(both).columns]
-
-
-def test_one_unit_per_column() -> None:
-    both = [({"on": "a"}, estimate(2e-3)), ({"on": "b"}, estimate(0.3))]
-
-    assert "on  time [ms]  rate [%]" == lines(sweep_table(both), 80)[0]
-
-
 def test_columns_and_order() -> None:
     """By the names of the answers; what has no answer is last."""
     head, shown, _ = (b for _, b in sections(SOME, "x: 3 combinations", columns="on,time", sort="-time"))
 
     assert "x: 3 combinations" == head
     assert ["on  time [s]", "--  --------", "a          2", "b       >= 1", "c          -"] == lines(shown, 80)
-
-
-def test_markdown_names_the_inputs() -> None:
-    text = sections_in_markdown(sections(SOME, "x: 3 combinations, model m"))
-
-    assert text.startswith("x: 3 combinations, model m\n\n| on | calibration | time [s] |")
 
 
 def of_kind(kind: str, time: float) -> Evaluation:
@@ -113,22 +95,3 @@ def test_bounds_are_not_ranked_with_estimates() -> None:
     assert "" == sweep_note(rows[2:])
     # One kind needs no column.
     assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[2:3] * 2).columns]
-
-
-def test_records_of_a_sweep_have_the_kind() -> None:
-    rows = (({"on": "a"}, of_kind("ideal", 1.0)), ({"on": "b"}, RefusalError("no", "never")))
-    records = Sweep("x", {"on": ("a", "b")}, rows).records()
-
-    assert [("ideal", None), (None, "no")] == [(r["evidence"], r["refusal"]) for r in records]
-
-
-def test_cells_of_predictions_have_three_digits() -> None:
-    """A prediction is not known to six digits, and a bound is the end of its interval; records keep the values."""
-    rows = [({"on": "a"}, of_kind("estimate", 2_136.134)), ({"on": "b"}, of_kind("estimate", 1.23456))]
-    rows += [({"on": "c"}, of_kind("ideal", 2_136.134))]
-    cells = [row.split()[2:-1] for row in lines(sweep_table(rows), 80)[2:]]
-
-    assert [["~2,140"], ["~1.23"], [">=", "1,920"]] == cells
-    assert [2_136.134, 1.23456, 2_136.134] == [
-        r["time"] for r in Sweep("x", {"on": ("a", "b", "c")}, tuple(rows)).records()
-    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from statistics import mean, median
 
@@ -17,15 +16,12 @@ from tests.support.evaluations import keywords, table
 from tests.support.programs import ROOT
 from trnspec.builtin import plugin as house
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
-from trnspec.evaluation.page import page
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.tables import records, row_hashes
 from trnspec.perf.calibration.score import Scored, score
 from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
-from trnspec.text_table import lines
 
 run = keywords(accuracy_)
 
@@ -238,13 +234,6 @@ def test_memory_is_scored_as_time_is():
     assert 1 == reasons["its memory: the row does not state the microbatch"]
 
 
-def test_row_of_an_unknown_kind_is_listed(tmp_path):
-    file = tmp_path / "odd.csv"
-    file.write_text("kind,id\nweather,a\n")
-    with pytest.raises(RefusalError, match="no evaluator for the kind weather"):
-        run(shipped(), data=str(file))
-
-
 @pytest.mark.parametrize(
     ("question", "error", "message"),
     [
@@ -260,27 +249,6 @@ def test_row_of_an_unknown_kind_is_listed(tmp_path):
 def test_misuse(question, error, message):
     with pytest.raises(error, match=message):
         run(shipped(), **question)
-
-
-def test_a_folder_without_tables(tmp_path):
-    with pytest.raises(UsageError, match="holds no CSV files"):
-        run(shipped(), data=str(tmp_path))
-
-
-def test_skipped_rows_have_reasons():
-    found = score(shipped().graph, {"x": records(MEASURED / "training_trn1.csv")})["x"]
-
-    assert all(s.reason for s in found if isinstance(s, Skipped))
-    assert not any(math.isnan(s.ideal) for s in found if isinstance(s, Scored))
-
-
-def test_the_page_is_not_wider_than_a_page():
-    """With the longest names there are, and all columns."""
-    found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_megatron_bridge.csv"))
-    lines_of_page = [line for b in page(found, 80) for line in (b.splitlines() if isinstance(b, str) else lines(b, 80))]
-
-    assert max(map(len, lines_of_page)) <= 80
-    assert not any("Left out" in line for line in lines_of_page)
 
 
 class TestConformance(EvaluatorConformance):

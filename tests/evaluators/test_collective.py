@@ -13,8 +13,6 @@ run = keywords(collective_)
 
 CAT = trnspec.load()
 GIB = 2.0**30
-KINDS = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"]
-ON = ["trn1.2xlarge", "trn1.32xlarge", "trn2-ultraserver", "trn3-gen2-ultraserver", "trn1.32xlarge*4"]
 
 
 def ideal(catalog, **given):
@@ -23,22 +21,6 @@ def ideal(catalog, **given):
 
 def near(value):
     return pytest.approx(value, rel=1e-12, abs=0.0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("on", ON)
-@pytest.mark.parametrize("size", ["64 MiB", "0 B"])
-def test_answers_are_consistent(kind, on, size):
-    assert [] == list(unsound(run(CAT, kind=kind, size=size, on=on), "collective"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_rank_sends_no_bytes(kind):
-    found = run(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge", ranks=1)
-
-    assert [] == list(unsound(found, "collective"))
-    assert (0.0, 0.0, "none", "") == (found["time"], found["bound"], found["algorithm"], found.bottleneck)
-    assert {"time", "bound", "algorithm", "steps"} == {a.name for a in found.answers}
 
 
 def test_a_ring_of_one_rank_a_chip_on_a_torus():
@@ -64,25 +46,6 @@ def test_the_slowest_stage_counts_and_the_others_are_named():
     assert near(1.5 * GIB / 100e9) == found.parts[1].value == found["time"]
     assert all(words in found.parts[1].note for words in ("through its memory: ", "links between chips: "))
     assert "network-bound: bandwidth over the network" == found.bottleneck
-
-
-def test_bottleneck_of_device_memory():
-    found = ideal(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge")
-
-    assert "HBM-bound: bandwidth between ranks of one chip, through its memory" == found.bottleneck
-    assert {
-        *(("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "fabric.bandwidth.both"), ("neuronlink-v3", "latency")),
-    } == {(b.of, b.at) for b in found.figures_used}
-
-
-def test_small_messages_wait_for_the_published_latency():
-    found = ideal(CAT, kind="all-reduce", size="1 KiB", on="trn2.48xlarge*4")
-
-    assert f"latency-bound: {found['steps']:g} steps" == found.bottleneck
-    # Two steps over the network of 15 us each are the least, and one of 1.5 us within the server.
-    assert near(31.5e-6) == next(p.value for p in found.parts if p.name == "latency")
-    assert near(15e-6 + 2 * 0.75 * 1024 / 400e9) == found["bound"]
-    assert ("efa-v3", "latency") in {(b.of, b.at) for b in found.figures_used}
 
 
 def test_it_is_a_bound_from_the_digits():
@@ -113,34 +76,6 @@ def test_all_algorithms_are_reported_the_fastest_first():
     assert all(row["share_of_bound"] <= 100 * (1 + 1e-12) for row in rows.values())
 
 
-def test_assumptions_are_reported():
-    found = ideal(CAT, kind="all-to-all", size="1 GiB", on="trn3-gen2-ultraserver")
-
-    assert {
-        *("calibration", "groups_at_once", "latency", "lnc", "routing", "exchange_in_a_chip", "size", "time_by_level"),
-    } == {a.name for a in found.assumptions}
-    assert "non-blocking" in next(a.why for a in found.assumptions if a.name == "routing")
-
-
-def test_the_question_is_reported_with_its_defaults():
-    found = run(CAT, kind="send", size="1 MiB", on="trn2.48xlarge", lnc=1)
-
-    assert {
-        "kind": "send",
-        "size": "1 MiB",
-        "on": "trn2.48xlarge",
-        "era": None,
-        "chips": None,
-        "ranks": 128,
-        "stride": 1,
-        "algorithm": None,
-        "framework": None,
-        "launch": "graph",
-        "calibration": "auto",
-        "lnc": 1,
-    } == dict(found.inputs)
-
-
 def test_the_space_before_the_unit_of_a_size_may_be_missing() -> None:
     spaced, unspaced = (run(CAT, kind="all-reduce", size=size, on="trn1.32xlarge") for size in ("64 MiB", "64MiB"))
     assert unspaced.title == spaced.title
@@ -151,11 +86,6 @@ def test_the_space_before_the_unit_of_a_size_may_be_missing() -> None:
 def test_refuses_invalid_size(size):
     with pytest.raises(UsageError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
-
-
-@pytest.mark.parametrize(("ranks", "words"), [(1, "among 1 rank of"), (2, "among 2 ranks of")])
-def test_one_rank_is_reported_in_the_singular(ranks, words):
-    assert words in run(CAT, kind="broadcast", size="0 MiB", on="trn2.48xlarge", ranks=ranks).title
 
 
 @pytest.mark.parametrize(("kind", "reported"), [("broadcast", "scatters"), ("send", "gathers"), ("all-reduce", "")])
@@ -170,27 +100,8 @@ def test_a_buffer_that_is_spread_on_the_way_is_reported(kind, reported):
     assert "spread" not in {a.name for a in whole.assumptions}
 
 
-def test_a_broadcast_over_the_network_uses_all_ranks_of_a_server():
-    broadcast, reduced = (ideal(CAT, kind=k, size="1 GiB", on="trn2.48xlarge*4") for k in ("broadcast", "all-reduce"))
-
-    assert broadcast["time"] <= reduced["time"]
-    # Scattered and gathered: 2 x 3/4 S of 64 ranks together at 400 GB/s is less than what passes the memory of a chip.
-    assert ["latency", "chip_bandwidth"] == [p.name for p in broadcast.parts]
-    assert f"over the network: {1e3 * 1.5 * GIB / 400e9:.4g} ms" in broadcast.parts[1].note
-
-
 def assumption(found, name):
     return next(a for a in found.assumptions if a.name == name)
-
-
-def test_an_algorithm_that_is_not_the_bound_is_not_called_one():
-    found = ideal(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge", algorithm="ring")
-    time, least = found.answer("time"), found.answer("bound")
-
-    assert (None, None) == (time.low, time.high)
-    assert (None, None) == (found.answer("bus_bandwidth").low, found.answer("bus_bandwidth").high)
-    assert 0.0 < least.low < least.value < time.value
-    assert least.high is None
 
 
 def test_latency_per_level_and_missing_levels():
@@ -221,12 +132,6 @@ def test_the_time_of_training_and_inference_is_beside_it(kind, on):
     # The same to the digits that are shown, except that a fast algorithm may have more steps than one for each level.
     assert float(row.value.removesuffix(" ms")) == pytest.approx(1e3 * found["time"], rel=5e-2)
     assert f"here {1e3 * found['time']:.4g} ms" in row.why
-
-
-def test_groups_that_training_does_not_have_are_left_out():
-    for kind in ("broadcast", "send"):
-        names = {a.name for a in ideal(CAT, kind=kind, size="1 MiB", on="trn2.48xlarge").assumptions}
-        assert "time_by_level" not in names
 
 
 CALIBRATION = """
@@ -263,18 +168,6 @@ def test_a_calibration_without_protocols_is_one(tmp_path):
     assert [] == list(unsound(large, "collective"))
 
 
-def test_a_measured_all_reduce_of_trainium2():
-    found = run(CAT, kind="all-reduce", size="1 MiB", on="trn2.48xlarge")
-    answer = found.answer("time")
-
-    # 51.8 us by nccom-test; the ideal bound is beside it.
-    assert answer.value == pytest.approx(51.8e-6, rel=0.15)
-    assert answer.low < 51.8e-6 < answer.high
-    assert ("estimate", "mesh") == (answer.kind, found["algorithm"])
-    assert found["bound"] < 0.2 * answer.value
-    assert ["Measured protocols", "Algorithms without losses"] == [t.title for t in found.tables]
-
-
 @pytest.mark.parametrize(
     ("given", "kind", "inputs_outside"),
     [
@@ -291,15 +184,6 @@ def test_kind_of_evidence(given, kind, inputs_outside):
     assert kind == found.evidence.kind == found.answer("time").kind
     assert inputs_outside == sorted(o.input for o in found.evidence.outside)
     assert [] == list(unsound(found, "collective"))
-
-
-def test_a_named_algorithm_is_that_of_the_library_or_ideal():
-    given = {"kind": "all-reduce", "size": "1 MiB", "on": "trn2.48xlarge"}
-    ring, torus = (run(CAT, algorithm=name, **given) for name in ("kangaring", "direct+torus"))
-
-    assert ("KangaRing", "estimate") == (ring["algorithm"], ring.answer("time").kind)
-    assert ideal(CAT, algorithm="direct+torus", **given)["time"] == torus["time"]
-    assert "none" == assumption(torus, "calibration").value
 
 
 def test_launches_of_the_host():

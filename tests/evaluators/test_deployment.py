@@ -44,16 +44,6 @@ def test_as_long_as_the_positions():
     assert prepared(**LLAMA, prompt=200_000, output=1).question.prompt == 200_000
 
 
-def test_a_draft_has_learned_positions_too():
-    with pytest.raises(RefusalError, match="1,024 learned positions") as refused:
-        prepared(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2", prompt=1024, output=1024)
-    assert "prompt" != refused.value.place
-    longer = shipped().replace("gpt2-xl", {"context": 4096})
-    with pytest.raises(RefusalError, match="1,024 learned positions") as refused:
-        prepare(longer.graph, InferenceQuestion(model="gpt2-xl", on="trn1.32xlarge", tp=5, draft="gpt2"), Calibrated())
-    assert ("context", "draft") == (refused.value.reason, refused.value.place)
-
-
 IDLE = [
     ({"tp": 8}, {}),
     ({"tp": 8, "pp": 2, "dp": 2}, {}),
@@ -73,13 +63,6 @@ def test_ranks_that_no_replica_has_are_reported(given, expected):
     found = list(idle(prepared(**LLAMA | given)))
     assert expected == {a.name: a.value for a in found}
     assert all("tp" in a.why for a in found)
-
-
-def test_unused_inputs_are_none():
-    plain, drafted = prepared(**LLAMA).question.used(), prepared(**LLAMA, draft="llama-3.2-1b").question.used()
-    assert plain.keys() == drafted.keys()
-    assert (None, None) == (plain["acceptance"], plain["speculate"])
-    assert (0.7, 4) == (drafted["acceptance"], drafted["speculate"])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +102,6 @@ def test_the_largest_bucket_holds_a_request_of_its_size():
     ],
 )
 def test_requests_that_a_client_keeps_in_flight(given, expected):
-    """Of a server on GPUs alone, whose times a calibration has."""
     values = {**LLAMA, "on": "dgx-h100", "framework": "vllm"} | given
     known = values.pop("known", evolve(Calibrated(), name="any"))
 

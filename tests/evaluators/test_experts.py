@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 import trnspec
 from tests.support.evaluations import assumed, parts
-from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.searching.training import LAYOUT
+from trnspec.errors import RefusalError
 from trnspec.evaluators.training import EXPERT_INPUTS
 
 CAT = trnspec.load()
@@ -97,48 +94,3 @@ def test_refuses_invalid_expert_layouts(evaluator, more, place) -> None:
     with pytest.raises(RefusalError) as refused:
         asked(evaluator, **question, **more)
     assert (refused.value.reason, refused.value.place) == ("experts-not-divisible", place)
-
-
-@pytest.mark.parametrize(
-    "more", [{"imbalance": 0.9}, {"capacity_factor": 0.0}, {"expert_tp": 0}, {"dispatch": "per-rank"}]
-)
-def test_refuses_invalid_expert_options(more) -> None:
-    with pytest.raises(UsageError, match=next(iter(more))):
-        asked("training", **STEP, **more)
-
-
-def test_search_finds_whole_and_split_experts() -> None:
-    """A small system: the fastest of all layouts, each by the evaluator of one."""
-    question = {"model": "gpt-oss-20b", "on": "trn2.48xlarge", "seq": 1024, "global_batch": 256, "calibration": "none"}
-    fixed = {"microbatch": 1, "schedule": "1f1b"}
-    found = asked("search", **question, microbatch=(1,), schedule=("1f1b",), top=5)
-    table = found.tables[0]
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-
-    assert "expert_tp" in table.columns
-    for row in rows:
-        one = asked(
-            "training",
-            **question,
-            **{name: row[name] for name in LAYOUT if name not in {"step_time", "mfu", "memory"}},
-        )
-        assert (one["step_time"], one["memory"]) == (row["step_time"], row["memory"])
-    fastest = []
-    for tp, ep, expert_tp, zero in itertools.product((1, 2, 4, 8), (1, 2, 4, 8, 16, 32), (None, 1), (1, 2, 3)):
-        try:
-            one = asked("training", **question, **fixed, tp=tp, ep=ep, expert_tp=expert_tp, zero=zero)
-        except RefusalError:
-            continue
-        fastest.append(one["step_time"])
-    assert rows[0]["step_time"] <= min(fastest)
-    given = asked("search", **question, microbatch=(1,), schedule=("1f1b",), top=3, expert_tp=2)
-    chosen = given.tables[0].columns.index("expert_tp")
-    assert {row[chosen] for row in given.tables[0].rows} == {2}
-    assert given["step_time"] >= found["step_time"]
-
-
-def test_search_of_a_dense_model_has_no_experts() -> None:
-    found = asked("search", model="llama-3.2-1b", on="trn1.2xlarge", seq=1024, global_batch=8, top=1)
-
-    assert "expert_tp" not in found.tables[0].columns
-    assert "dispatch" not in assumed(found)

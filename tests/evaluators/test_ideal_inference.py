@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -57,19 +56,3 @@ def test_no_estimate_is_better_than_the_ideal(asked: dict[str, Any]) -> None:
         if name in ideal.names:
             assert ideal.number(name) <= estimate.number(name) * (1.0 + 1e-9), name
     assert ideal.number("throughput") >= estimate.number("throughput") * (1.0 - 1e-9)
-
-
-def test_prompts_follow_each_other_where_nothing_is_decoded() -> None:
-    one, four = (
-        inference(CATALOG, **SHORT_OUTPUTS | {"on": "trn2.48xlarge", "dp": 1, "output": 1, "batch": batch})
-        for batch in (1, 4)
-    )
-
-    assert four.number("throughput") == pytest.approx(one.number("throughput"), rel=0.01)
-
-
-def test_ideal_times_have_no_queue() -> None:
-    ideal = {"model": "qwen3-32b", "on": "p5.48xlarge", "chips": 2, "tp": 2, "batch": 12, "framework": "vllm"}
-    found = inference(CATALOG, **ideal, calibration="none")
-
-    assert not {"queueing", "response"} & {part.name for part in found.parts if part.of == "time_to_first_token"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from tests.support.engine import FOLDERS as PLUGINS
 from tests.support.evaluations import assumed, keywords, parts
 from trnspec.api import load
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError
 from trnspec.evaluation.runner import run as checked
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.inference import answered
@@ -64,14 +62,6 @@ def test_answers(catalog):
     assert found["step_at_first"] < found["time_per_output_token"] < found["step_at_last"]
 
 
-@pytest.mark.parametrize("given", [{}, {"context_buckets": (1024, 2048)}, {"model": "gpt-oss-20b", "tp": 8, "dp": 1}])
-def test_of_two_tokens_the_second_is_the_last(catalog, given):
-    """Both ends and the mean are the same step, whose query attends to the prompt and to the token before it."""
-    found = asked(catalog, prompt=1024, output=2, **given)
-
-    assert found["step_at_first"] == found["step_at_last"] == found["time_per_output_token"]
-
-
 @pytest.mark.parametrize(
     ("model", "weight_dtype", "size"),
     [
@@ -98,28 +88,6 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     assert matrices == pytest.approx(parts(found, "time_per_output_token")["matrices"], rel=1e-12)
     assert {"matrices", "attention", "head", "tensor"} == set(parts(found, "time_per_output_token"))
     assert "HBM-bound: reading weights (84% of TPOT)" == found.bottleneck
-
-
-@pytest.mark.parametrize(
-    ("given", "binds"),
-    [
-        ({"batch": 256}, "HBM-bound: reading the KV cache"),
-        (
-            {"tp": 8, "batch": 512, "prompt": 8, "output": 8, "batching": "static"},
-            "compute-bound: multiplying with weights",
-        ),
-        (
-            {"batch": 256, "prompt": 4096, "output": 16, "kv_dtype": "fp8", "calibration": "auto"},
-            "prefill of other requests",
-        ),
-        (
-            {"on": "trn2.48xlarge*4", "model": "deepseek-v3", "tp": 1, "dp": 256, "ep": 256, "weight_dtype": "fp8"},
-            "HBM-bound: reading",
-        ),
-    ],
-)
-def test_bottlenecks(catalog, given, binds):
-    assert asked(catalog, **given).bottleneck.startswith(binds)
 
 
 def test_the_interval_is_that_of_the_printed_digits(catalog):
@@ -172,37 +140,6 @@ def test_narrower_weights_and_cache(catalog):
     assert narrow["memory"] < 0.55 * wide["memory"]
 
 
-def test_replicas_fill_the_system(catalog):
-    one = asked(catalog, tp=16, dp=1, batch=4)
-    found = asked(catalog, tp=16, batch=4)
-
-    assert 4 == found.inputs["dp"]
-    assert pytest.approx(4 * one["throughput"]) == found["throughput"]
-    assert pytest.approx(one["throughput_per_chip"]) == found["throughput_per_chip"]
-
-
-def test_a_static_batch_begins_together(catalog):
-    found = asked(catalog, batch=8, batching="static")
-
-    assert "prefill_interference" not in parts(found, "time_per_output_token")
-    assert pytest.approx(8 * 1024 / found["latency"]) == found["throughput"]
-    assert found["time_to_first_token"] > 7 * asked(catalog, batch=8)["time_to_first_token"]
-
-
-def test_chunks(catalog):
-    """In estimates; in bounds prompts may be computed before decoding."""
-    given = {"batch": 32, "calibration": "auto"}
-    at_once, chunked = asked(catalog, **given), asked(catalog, **given, chunk=256)
-
-    assert (
-        parts(chunked, "time_per_output_token")["prefill_interference"]
-        < parts(at_once, "time_per_output_token")["prefill_interference"]
-    )
-    assert chunked["throughput"] > at_once["throughput"]
-    assert chunked["time_to_first_token"] > at_once["time_to_first_token"]
-    assert at_once.answers == asked(catalog, **given, chunk=4096).answers
-
-
 def test_framework_defaults_fill_unset_inputs(catalog):
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
     found = asked(catalog, framework="nxd-inference", **given)
@@ -223,27 +160,6 @@ def test_framework_defaults_fill_unset_inputs(catalog):
     assert "8 sequences" == assumed(found)["compiled_batch"]
 
 
-def test_an_option_replaces_that_of_the_framework(catalog):
-    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 4}
-    found = asked(catalog, framework="nxd-inference", experts="selected", **given)
-
-    assert "selected" == found.inputs["experts"]
-    assert "experts" not in assumed(found)
-    assert found["time_per_output_token"] < asked(catalog, framework="nxd-inference", **given)["time_per_output_token"]
-
-
-def test_without_a_framework_a_bound_has_no_padding(catalog):
-    """Bounds are those of any software; what compiled graphs add is in the answer only if it is asked for."""
-    given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
-    plain, found = asked(catalog, **given), asked(catalog, framework="nxd-inference", **given)
-
-    assert (None, None, None) == tuple(plain.inputs[n] for n in ("context_buckets", "batch_buckets", "tile"))
-    assert ("continuous", "selected") == (plain.inputs["batching"], plain.inputs["experts"])
-    for name in ("time_to_first_token", "time_per_output_token", "memory", "latency"):
-        assert plain[name] < found[name]
-    assert plain["throughput"] > found["throughput"]
-
-
 def test_a_compiled_cache_is_allocated_whole(catalog):
     """Eight sequences of 2,048 tokens, of which five of 1,100 are in use."""
     given = {"model": "llama-3.1-8b", "tp": 8, "batch": 5, "prompt": 1000, "output": 100}
@@ -253,26 +169,6 @@ def test_a_compiled_cache_is_allocated_whole(catalog):
     assert 5 * 1100 * 131072 / 8 == parts(asked(catalog, **given), "memory")["cache"]
     assert 8 == found["max_batch"]
     assert [1, 2, 4, 8] == [row[0] for row in found.tables[0].rows]
-
-
-def test_a_tile_is_that_of_the_core(catalog, whole):
-    tile = catalog.graph.named("neuroncore-v3").spec.engines.tensor.array.columns
-    found = asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32)
-
-    assert (tile, 64) == (
-        found.inputs["tile"],
-        asked(catalog, framework="nxd-inference", model="qwen3-30b-a3b", tp=32, tile=64).inputs["tile"],
-    )
-    # A GPU has no core that states an array.
-    assert asked(whole, on="p5.48xlarge", framework="vllm").inputs["tile"] is None
-
-
-def test_a_static_batch_is_prefilled_in_groups(catalog):
-    given = {"batch": 8, "batching": "static"}
-    each, pairs, together = (asked(catalog, prefill_batch=n, **given)["time_to_first_token"] for n in (1, 2, 8))
-
-    assert each > pairs > together == asked(catalog, **given)["time_to_first_token"]
-    assert 8 * asked(catalog)["time_to_first_token"] == pytest.approx(each)
 
 
 def test_a_prefix_in_the_cache(catalog):
@@ -292,22 +188,6 @@ def test_attention_paths_of_prefill(catalog):
     # 80 layers, one head of 64 on each rank: 4 passes of 2 B over 8,192 x 8,192 scores, and the other half of their FLOP.
     assert 80 * 8192 * 8192 * 8 / 725e9 == pytest.approx(first[1] - 2 * first[0], rel=1e-9)
     assert asked(catalog, prompt=8192).answers == flash.answers
-
-
-def test_latent_attention_is_absorbed_in_decoding(catalog):
-    found = asked(catalog, model="deepseek-v3", on="trn2.48xlarge*4", tp=32, ep=8)
-
-    assert "1088 elements per pair and head in decoding" == assumed(found)["latent_attention"]
-
-
-def test_a_draft(catalog):
-    alone, drafted = asked(catalog), asked(catalog, draft="llama-3.2-1b")
-    useless = asked(catalog, draft="llama-3.2-1b", acceptance=0.0)
-
-    assert drafted["time_per_output_token"] < alone["time_per_output_token"] < useless["time_per_output_token"]
-    assert parts(drafted, "time_per_output_token")["draft"] > 0.0
-    assert drafted["memory"] > alone["memory"]
-    assert drafted["max_batch"] < alone["max_batch"]
 
 
 def test_prompts_elsewhere(catalog):
@@ -421,38 +301,6 @@ def test_refusals(catalog, given, reason, place):
     assert (reason, place) == (refused.value.reason, refused.value.place)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"batch": 0}, "batch: a whole number of at least 1 is expected, not 0"),
-        ({"tp": 0}, "tp: a whole number of at least 1 is expected, not 0"),
-        ({"chunk": -1}, "chunk: a whole number of at least 1 is expected, not -1"),
-        ({"prefix_hit": 1.5}, "prefix_hit: a finite number from 0 to 1 is expected, not 1.5"),
-        ({"context_buckets": (0,)}, "context_buckets: a whole number of at least 1 is expected, not 0"),
-        ({"acceptance": 1.5}, "acceptance: a finite number from 0 to 1 is expected, not 1.5"),
-    ],
-)
-def test_out_of_range(catalog, given, message):
-    with pytest.raises(UsageError, match=message):
-        asked(catalog, **given)
-
-
-def test_no_link_is_needed_within_a_chip(catalog):
-    """The rate between chips of this server is not published; a model on one chip does not use it."""
-    found = asked(catalog, model="llama-3.1-8b", on="trn3-gen1-server", tp=4)
-
-    assert math.isfinite(found["time_per_output_token"])
-    assert ("link_server", "not published") in {(a.name, a.value) for a in found.assumptions}
-
-
-def test_padding_is_an_assumption(catalog):
-    found = asked(catalog, model="llama-2-13b", on="trn1.32xlarge", tp=32, output=8192)
-
-    assumptions = assumed(found)
-    assert ("padded", "40 over tp 32") == (assumptions["heads"], assumptions["kv_heads"])
-    assert "4,096 tokens" == assumptions["context"]
-
-
 def test_all_experts_of_a_batch(catalog):
     """Of 128 experts two tokens select 16: distinct ones, as many as they select, or all are read."""
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 2}
@@ -511,34 +359,3 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     first = parts(found, "time_to_first_token")
     assert (True, known.serving.response) == (first["queueing"] > 0.0, first.get("response", 0.0))
     assert found["time_to_first_token"] == pytest.approx(sum(first.values()), rel=1e-12)
-
-
-def test_separate_prefill_is_as_fast_as_its_slower_side(catalog):
-    """``prefill_decode_ratio`` is the rate of finished outputs over that of prompts."""
-    systems = ("trn1.2xlarge", "trn1.32xlarge", "trn2.48xlarge")
-
-    def rates(prompt: int, output: int) -> list[tuple[float, float]]:
-        given = {
-            "model": "llama-3.1-8b",
-            "on": "trn2.48xlarge",
-            "tp": 8,
-            "batch": 8,
-            "prompt": prompt,
-            "output": output,
-        }
-        found = [
-            {a.name: a for a in checked(EVALUATOR, "trnspec", catalog, {**given, "prefill_on": s}).answers}
-            for s in systems
-        ]
-        assert all(f["transfer_time"].low < f["transfer_time"].value for f in found)
-        return [(f["throughput"].value, f["prefill_decode_ratio"].value) for f in found]
-
-    prompts, outputs = rates(2048, 64), rates(128, 4096)
-
-    # Prompts are the limit: finished outputs are what the slower prompts leave them.
-    assert all(ratio > 1 for _, ratio in prompts)
-    assert [prompts[0][0] * prompts[0][1]] * 3 == pytest.approx([rate * ratio for rate, ratio in prompts], rel=1e-9)
-    # Outputs are the limit: the system of the prompts does not matter.
-    decoded = [rate for rate, ratio in outputs if ratio < 1]
-    assert 2 <= len(decoded)
-    assert [decoded[0]] * len(decoded) == pytest.approx(decoded, rel=1e-9)

@@ -7,7 +7,6 @@ import pytest
 from tests.support.rules import document, graph, source
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
-from trnspec.perf.roofline import element_bytes
 
 CHIP = """\
 spec:
@@ -35,20 +34,3 @@ def test_products_of_narrow_types_are_written_in_16_bit(dtype: str, sparse: bool
     found = evaluate("roofline", CATALOG, on="part", matmul="64x128x256", dtype=dtype, sparse=sparse)
 
     assert found["traffic"] == (64 * 128 + 128 * 256) * size + 64 * 256 * result
-
-
-@pytest.mark.parametrize(
-    ("dtype", "size"),
-    [
-        ("fp32", 4),
-        ("bf16", 2),
-        ("fp8", 1),
-        ("int8", 1),
-        ("int4", 0.5),
-        ("fp4", 0.5),
-        ("mxfp8", 33 / 32),
-        ("mxfp4", 17 / 32),
-    ],
-)
-def test_bytes_of_an_element(dtype: str, size: float) -> None:
-    assert element_bytes(dtype, "dtype") == size

@@ -8,24 +8,17 @@ import pytest
 from tests.support.engine import shipped
 from tests.support.evaluations import keywords
 from trnspec.errors import UsageError
-from trnspec.evaluation.questions import OptimizerName
 from trnspec.evaluators.memory import run as memory_
-from trnspec.evaluators.software import resolve_training, training_assumptions
-from trnspec.evaluators.training import TrainingQuestion
 from trnspec.evaluators.training import run as training_
 from trnspec.perf.frameworks import ALLOCATED, SETTINGS, TRAINING, Runtime, runtime, size
 from trnspec.perf.sweep.batch import Top, estimators, rows, sweep
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.layout import OPTIMIZERS, Layout
+from trnspec.perf.work.layout import Layout
 
 memory, training = keywords(memory_), keywords(training_)
 GIB = 2.0**30
 QUESTION = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 8192, "tp": 8}
 STEP = {**QUESTION, "global_batch": 64}
-
-
-def test_names_are_those_of_the_question() -> None:
-    assert OptimizerName.__args__ == tuple(OPTIMIZERS)
 
 
 @pytest.mark.parametrize("name", TRAINING)
@@ -50,16 +43,6 @@ def test_stated_option_overrides_framework() -> None:
     assert stated == {n: found.inputs[n] for n in stated}
     assert not {a.name for a in found.assumptions if a.why.endswith("framework torchtitan")}
     assert 7 * GIB == next(p.value for p in found.parts if p.name == "reserve")
-
-
-def test_without_a_framework_only_the_reserve_is_assumed() -> None:
-    question = TrainingQuestion(**STEP)
-    assert [("reserve", "5%")] == [(a.name, a.value) for a in training_assumptions(question)]
-    filled = resolve_training(question)
-    assert Layout(seq=8192, global_batch=64) == Layout(seq=8192, global_batch=64, **{
-        n: getattr(filled, n) for n in ("optimizer", "zero", "recompute", "overlap", "flash", "fused_loss")
-    })  # fmt: skip
-    assert resolve_training(filled) is filled
 
 
 def test_fits_includes_the_reserve() -> None:

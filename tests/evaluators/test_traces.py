@@ -87,28 +87,6 @@ def test_trace(case) -> None:
                 assert start < first[towards, microbatch, chunk]
 
 
-def test_parts_of_the_last_stage_are_those_of_the_step() -> None:
-    """It has the head, so that each name sums to its part of the step time; its bubble is the filling and the draining."""
-    inputs = {**TRAINING, "calibration": "trainium1-neuron", "recompute": "full"}
-    parts = {p.name: p.value for p in trnspec.evaluate("training", CATALOG, **inputs).parts if p.of == "step_time"}
-    sums: dict[str, float] = defaultdict(float)
-    for event in trnspec.trace("training", CATALOG, **inputs)["traceEvents"]:
-        if event["ph"] == "X" and event["pid"] == 3:
-            sums[event["name"]] += event["dur"] / 1e6
-
-    assert parts["compute"] == pytest.approx(sums["forward"] + sums["backward"], rel=1e-9)
-    for part, name in (
-        ("recompute", "recompute"),
-        ("head", "output matrix and loss"),
-        ("tensor", "tensor-parallel collectives"),
-        ("pipeline", "pipeline send and receive"),
-        ("data", "data-parallel collectives"),
-        ("optimizer", "optimizer"),
-        ("bubble", "pipeline bubble"),
-    ):
-        assert parts[part] == pytest.approx(sums[name], rel=1e-9)
-
-
 @pytest.mark.parametrize("schedule", ["1f1b", "zb1p", "zbv", "v-half", "v-min"])
 @pytest.mark.parametrize("case", UNEQUAL, ids=["405b", "deepseek", "8b"])
 def test_the_slowest_of_unequal_stages_has_the_parts_of_the_step(case, schedule) -> None:
@@ -141,20 +119,6 @@ def test_memory_over_time(case) -> None:
     assert trnspec.evaluate("training", CATALOG, **inputs).number("memory") == pytest.approx(peak, rel=1e-9)
     assert 0 == counters[-1]["args"]["activations"]
     assert counters == sorted(counters, key=lambda e: e["ts"])
-
-
-def test_deterministic() -> None:
-    one, two = (json.dumps(trnspec.trace("training", CATALOG, **TRAINING)) for _ in range(2))
-
-    assert one == two
-
-
-def test_names_of_processes_and_threads() -> None:
-    events = trnspec.trace("training", CATALOG, **TRAINING)["traceEvents"]
-    named = {(e["pid"], e.get("tid"), e["args"]["name"]) for e in events if e["ph"] == "M" and "name" in e["args"]}
-
-    assert {(stage, None, f"stage {stage}") for stage in range(4)} <= named
-    assert {(0, 1, "compute"), (0, 2, "communication")} <= named
 
 
 def test_a_layout_without_an_answer_has_no_timeline() -> None:

@@ -37,10 +37,6 @@ def found() -> dict[str, bytes]:
     return files()
 
 
-def test_every_rank_has_a_file(found) -> None:
-    assert {*(f"{rank}.et" for rank in range(32)), "groups.json", "network.yml", "system.json"} == set(found)
-
-
 def test_computation_is_that_of_the_evaluation(found) -> None:
     """Within half a us, although every duration is a whole number of them."""
     evaluation = trnspec.evaluate("training", CATALOG, **GIVEN)
@@ -72,14 +68,6 @@ def test_messages_have_two_sides(found) -> None:
 
     assert sent
     assert received == sent
-
-
-def test_network_is_that_of_the_levels(found) -> None:
-    network = read_text(found["network.yml"]).data
-
-    assert ["Switch", "Switch"] == network["topology"]
-    assert [2, 16] == network["npus_count"]
-    assert json.loads(found["system.json"])["all-reduce-implementation"] == ["ring", "ring"]
 
 
 def test_refused() -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import shlex
 
 import pytest
 
-import trnspec
-from tests.support.engine import FOLDERS, everything, shipped
+from tests.support.engine import everything, shipped
 from tests.support.evaluations import parts
-from tests.support.programs import Here, apart
+from tests.support.programs import Here
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
@@ -35,7 +32,6 @@ ISSUE = {
     "seq": 8192,
     "global_batch": 1024,
 }
-SMALL = {"model": "gpt2-large", "on": "trn1.2xlarge", "zero": 1, "seq": 1024, "global_batch": 64}
 
 
 def options(question: dict[str, object]) -> list[str]:
@@ -73,24 +69,6 @@ def test_answers():
     assert (16 * GIB, True) == (found["capacity"], found["fits"])
 
 
-def test_parts_sum_up():
-    found = asked(**ISSUE)
-    for of in ("step_time", "memory"):
-        assert math.isclose(math.fsum(parts(found, of).values()), found[of], rel_tol=1e-9)
-    assert {"compute", "head", "tensor", "data", "optimizer", "fixed"} == set(parts(found, "step_time"))
-    assert {"compute", "recompute", "bubble", "pipeline", "context"} <= set(
-        parts(asked(**{**ISSUE, "tp": 8, "pp": 4, "cp": 2, "dp": 16, "recompute": "full"}), "step_time")
-    )
-
-
-def test_intervals():
-    found = asked(**ISSUE)
-    for name in ("step_time", "throughput", "mfu"):
-        answer = found.answer(name)
-        assert answer.low < answer.value < answer.high
-    assert "80% of measurements" == found.answer("step_time").note
-
-
 def test_without_a_calibration_it_is_a_bound():
     found, bound = asked(**ISSUE), asked(**ISSUE, calibration="none")
     assert "ideal (no losses): lower bound on time" == bound.answer("step_time").note
@@ -112,15 +90,6 @@ def test_training_evaluation_equals_engine():
     assert made.interval(layout) == (found.answer("step_time").low, found.answer("step_time").high)
     assert made.memory(layout).total == pytest.approx(found["memory"], rel=1e-12)
     assert {n: v for n in PARTS if (v := getattr(made.step(layout), n))} == parts(found, "step_time")
-
-
-def test_question():
-    """Everything that was asked, with what was filled in."""
-    found = asked(**{k: v for k, v in ISSUE.items() if k != "dp"})
-    assert ISSUE.items() <= found.inputs.items()
-    assert (True, "trainium1-neuron", None) == tuple(found.inputs[n] for n in ("must_fit", "calibration", "chips"))
-    some = {**ISSUE, "on": "trn1.32xlarge", "chips": 8, "tp": 16, "dp": 1, "lnc": 1, "must_fit": False}
-    assert some.items() <= asked(**some).inputs.items()
 
 
 def test_assumptions():
@@ -179,24 +148,6 @@ def test_replaced_inputs_are_reported():
     assert {} == reported(**linked, offload="activations")
 
 
-def test_rank_count_without_a_valid_layout():
-    with pytest.raises(RefusalError, match=r"1,024 ranks are not divisible by tp 3 x pp 1 x cp 1") as refused:
-        asked(**{k: v for k, v in {**ISSUE, "tp": 3}.items() if k != "dp"})
-    assert "tp 2 or tp 4" == refused.value.hint
-
-
-def test_basis():
-    """Every figure that was read, and of the rates only that of the type."""
-    found = {(b.of, b.at) for b in asked(**ISSUE).figures_used}
-    assert {
-        ("trainium1", "peak.dense.bf16"), ("trainium1", "tensor_peak.dense.bf16"), ("trainium1", "memory.capacity"),
-        ("trainium1", "memory.bandwidth"), ("trn1.32xlarge", "fabric.bandwidth.both"), ("trn1.32xlarge", "network.bandwidth"),
-        ("trn1.32xlarge", "host.memory"),
-    } == found  # fmt: skip
-    for each in asked(**ISSUE).figures_used:
-        assert each.says == shipped()[each.of].figures[each.at].value.text
-
-
 def test_kinds_of_evidence():
     """Predictions have a kind, sizes and counts have none; outside the range of the fit the interval is wider."""
     kinds = {a.name: a.kind for a in asked(**ISSUE).answers}
@@ -237,44 +188,6 @@ def test_unfused_attention_scores_take_time():
     assert "extrapolated" == written.evidence.kind
     assert ("attention", "without flash attention") in {(o.input, o.value) for o in written.evidence.outside}
     assert "attention" not in {o.input for o in flash.evidence.outside}
-
-
-def test_evidence_survives_json():
-    found = asked(**ISSUE | {"on": "trn2.48xlarge*16", "global_batch": 4096, "dp": 32, "tp": 32})
-    assert found == Evaluation.from_dict(json.loads(json.dumps(found.to_dict())))
-    assert "transferred" == found.evidence.kind
-
-
-ULTRASERVERS = {
-    "trn2-ultraserver": (64, 256, 128, "link_ultraserver"),
-    "trn3-gen1-ultraserver": (64, 256, 128, "link_ultraserver"),
-    "trn3-gen2-ultraserver": (144, 576, 144, "link_ultraserver"),
-}
-
-
-@pytest.mark.parametrize("on", ULTRASERVERS)
-@pytest.mark.parametrize("more", [{}, {"pp": 4, "recompute": "selective"}, {"cp": 2}], ids=str)
-def test_every_generation_of_ultraservers(on, more):
-    chips, ranks, batch, link = ULTRASERVERS[on]
-    inputs = {"model": "llama-3.1-8b", "on": on, "tp": 8, "zero": 1, "seq": 8192, "global_batch": batch, **more}
-    found = asked(**inputs, calibration="none")
-    assert f"{chips} chips, {ranks} ranks" in found.title
-    assert found["fits"] is True
-    assert 40.0 < found["mfu"] < 100.0
-    transferred = asked(**inputs)
-    assert ("transferred", "trainium1-neuron") == (transferred.evidence.kind, transferred.evidence.calibration)
-    assert found["step_time"] == transferred["ideal_step_time"] < transferred["step_time"]
-    assert found.answer("step_time").low <= transferred.answer("step_time").low
-    assert ranks == math.prod(found.inputs[n] for n in ("tp", "pp", "dp", "cp"))
-    assert link in {a.name for a in found.assumptions}
-    assert found.bottleneck
-
-
-@pytest.mark.parametrize(("on", "ranks"), [("dgx-h100*4", 32), ("gb200-nvl72", 72), ("dgx-a100-80gb*16", 128)])
-def test_chips_of_plugins(on, ranks):
-    found = asked(trnspec.load(FOLDERS), model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=1152 * 4)
-    assert ranks == found.inputs["tp"] * found.inputs["dp"]
-    assert 10.0 < found["mfu"] < 100.0
 
 
 def test_refuses_layouts_that_do_not_fit():
@@ -371,67 +284,6 @@ def test_smaller_inputs_are_never_slower():
     assert asked(**{**ISSUE, "global_batch": 2048})["step_time"] > 1.9 * time
 
 
-def test_a_rate_without_a_source_is_not_called_published():
-    """MFU is then of the tensor engine's rate, and says so."""
-    without = shipped().replace("trainium1", {"peak.dense.bf16": None})
-    found = asked(without, **SMALL)
-    assert "tensor engine's" in found.answer("mfu").note
-    assert ("trainium1", "peak.dense.bf16") not in {(b.of, b.at) for b in found.figures_used}
-    assert "of the published dense bf16 rate" in asked(**SMALL).answer("mfu").note
-
-
-def test_as_of():
-    """In March 2023 a chip had 210 TFLOPS, and nothing had said what its tensor engines do."""
-    then = trnspec.load(as_of="2023-03")
-    found, now = asked(then, **SMALL, calibration="none"), asked(**SMALL, calibration="none")
-    assert ("2023-03", "") == (found.as_of, now.as_of)
-    assert "210 TFLOPS" in {b.says for b in found.figures_used}
-    assert "190 TFLOPS" in {b.says for b in now.figures_used}
-    ratio = parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"]
-    assert math.isclose(210 / 183.5, ratio, rel_tol=1e-2)
-
-
-def test_overlay(tmp_path):
-    file = tmp_path / "faster.yaml"
-    file.write_text("change:\n  trainium1: {tensor_peak.dense.bf16: 367 TFLOPS}\n")
-    found = asked(trnspec.load(overlay=file), **SMALL, calibration="none")
-    now = asked(**SMALL, calibration="none")
-    assert math.isclose(2.0, parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"], rel_tol=1e-9)
-    assert "367 TFLOPS" in {b.says for b in found.figures_used}
-
-
-def test_the_command_of_the_issue(here):
-    done = here("eval", "training", *options(ISSUE), "--full")
-    assert (0, "") == (done.status, done.err)
-    found = asked(**ISSUE)
-    for words in (
-        "step time", "throughput", "tokens/s", "MFU", "memory", "GiB", "Bottleneck", "Step time breakdown",
-        "Memory breakdown", "Assumptions", "Catalog figures used", "80% of measurements", "trainium1-neuron",
-        "190 TFLOPS", "data", "tensor", "optimizer",
-    ):  # fmt: skip
-        assert words in done.out, words
-    low, high = found.answer("step_time").low, found.answer("step_time").high
-    # Digits follow the interval.
-    assert f"{found['step_time']:.2g} s [{low:.2g}, {high:.2g}] s" in done.out
-    assert f"{found['mfu']:.2g} %" in done.out
-
-
-def test_json(here):
-    done = here("eval", "training", *options(ISSUE), "--format", "json")
-    assert (0, "") == (done.status, done.err)
-    assert asked(**ISSUE) == Evaluation.from_dict(json.loads(done.out))
-
-
-def test_csv_of_a_sweep(here):
-    """One row a combination; what cannot be says why in its row."""
-    question = {k: v for k, v in ISSUE.items() if k not in ("tp", "dp")}
-    done = here("eval", "training", *options(question), "--tp", "8,32,64", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(done.out)))
-    assert ["8", "32", "64"] == [row["tp"] for row in rows]
-    assert math.isclose(asked(**ISSUE)["step_time"], float(rows[1]["step_time [s]"]), rel_tol=1e-12)
-    assert "heads-not-divisible" in ",".join(v for v in rows[2].values() if isinstance(v, str))
-
-
 def test_a_refusal_on_the_command_line(here):
     done = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}))
     assert (1, "") == (done.status, done.out)
@@ -443,12 +295,6 @@ def test_a_refusal_on_the_command_line(here):
     reported = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}), "--no-must-fit")
     assert (0, "") == (reported.status, reported.err)
     assert "does not fit" in reported.out
-
-
-def test_in_a_process_of_its_own(tmp_path):
-    done = apart("--no-plugins", "eval", "training", *options(ISSUE), "--format", "json", cwd=tmp_path)
-    assert (0, "") == (done.status, done.err)
-    assert asked(**ISSUE)["step_time"] == json.loads(done.out)["answers"][0]["value"]
 
 
 @pytest.mark.parametrize("calibration", ["auto", "none"])

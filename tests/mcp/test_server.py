@@ -110,12 +110,6 @@ def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dic
     assert all(f["source"] for f in evaluated["figures_used"])
 
 
-def test_outcome_of_a_check(answers: dict[str, Any]) -> None:
-    assert answers["check"].structured_content["outcome"] == "agrees"
-    assert answers["wrong"].structured_content["outcome"] == "differs"
-    assert not answers["wrong"].is_error
-
-
 def test_inputs_of_an_evaluator(answers: dict[str, Any]) -> None:
     names = {e["name"] for e in answers["evaluators"].structured_content["evaluators"]}
     assert {"training", "inference", "collective", "plan-train", "plan-serve"} <= names
@@ -123,12 +117,6 @@ def test_inputs_of_an_evaluator(answers: dict[str, Any]) -> None:
     assert inputs["kind"]["required"]
     assert "all-reduce" in inputs["kind"]["choices"]
     assert not inputs["lnc"]["required"]
-
-
-def test_a_plan_has_systems(answers: dict[str, Any]) -> None:
-    assert not answers["plan"].is_error
-    assert answers["plan"].structured_content["evaluator"] == "plan-serve"
-    assert answers["plan"].structured_content["answers"]
 
 
 @pytest.mark.parametrize(

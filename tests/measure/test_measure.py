@@ -14,7 +14,7 @@ from trnspec.measure import kernels, layer
 from trnspec.measure.collectives import KINDS, collectives
 from trnspec.measure.device import device_of
 from trnspec.measure.shapes import SMALL, Layer
-from trnspec.measure.timing import QUICK, Effort, measured
+from trnspec.measure.timing import Effort, measured
 from trnspec.perf.calibration.measured.tables import records
 
 torch = pytest.importorskip("torch", reason="measuring needs PyTorch, the extra measure")
@@ -93,7 +93,3 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     }
     again = here(*options, "--out", "mine", "--name", "lab")
     assert (2, True) == (again.status, "exists; --force overwrites it" in again.err)
-
-
-def test_quick_is_quick(device):
-    assert (1, 3) == ((timing := measured(lambda: None, device, QUICK)).calls, timing.batches)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from trnspec.errors import UsageError
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
@@ -65,12 +64,6 @@ def test_points_and_lines_have_the_values_of_the_data() -> None:
     assert roof.get_color() == dots.get_color() == OKABE_ITO[0]
 
 
-def test_labels_of_points_that_coincide_are_one() -> None:
-    (axes,) = DOTS.figure().axes
-
-    assert ["p, q", "r"] == sorted(t.get_text() for t in axes.texts)
-
-
 def test_labels_cover_no_line_and_no_label() -> None:
     figure = DOTS.figure()
     (axes,) = figure.axes
@@ -115,11 +108,6 @@ def test_svg_has_no_date_and_names_its_sources() -> None:
     assert "dc:date" not in text
     assert "acme-2026-10 (2026-10)" in text
     assert BARS._repr_svg_() == text
-
-
-def test_names_of_files() -> None:
-    with pytest.raises(UsageError, match=r"chart.jpg: the name of a chart ends in .svg, .png or .pdf"):
-        BARS.save("chart.jpg")
 
 
 def luminance(color: str) -> float:

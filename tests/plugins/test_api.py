@@ -79,16 +79,6 @@ def test_unknown_code(name, message) -> None:
         Registry.of([ONE]).code(name)
 
 
-def test_formats_by_name() -> None:
-    known = Registry.of([ONE])
-
-    assert (known.exporter("count"), known.reporter("short")) == (COUNT, SHORT)
-    with pytest.raises(UsageError, match="there is no export format 'cuont'; did you mean 'count'"):
-        known.exporter("cuont")
-    with pytest.raises(UsageError, match="there is no report format '@'; available: short"):
-        known.reporter("@")
-
-
 def test_provider() -> None:
     """The plugin that defines a value, with its distribution where that is known."""
     known = Registry.of([ONE], {"one": "trnspec-one 1.0"})
@@ -117,11 +107,6 @@ def test_plugins_that_do_not_fit(other, message) -> None:
     """Both are named."""
     with pytest.raises(UsageError, match=message):
         Registry.of([ONE, other])
-
-
-def test_functions_are_imported_when_they_are_loaded() -> None:
-    """By their place, or as they are."""
-    assert (3, "1") == (SIZE.load()("abc"), SHORT.load()(1))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ import json
 import pytest
 
 from tests.support.programs import HEAD, ROOT, Site
-from trnspec.errors import UsageError
-from trnspec.plugins import discovery
 from trnspec.plugins.api import API
 from trnspec.plugins.entry_points import installed
-from trnspec.plugins.selection import GROUP, ONLY
+from trnspec.plugins.selection import GROUP
 
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
 
@@ -148,25 +146,6 @@ def test_two_distributions_with_one_plugin(site) -> None:
     assert done.out.splitlines()[2].endswith(reported)
 
 
-def test_the_giver_is_the_one_that_is_used(site) -> None:
-    """Where the first distribution of a name is broken, the second is the one to blame for its evaluators."""
-    site.add("acme", "raise ValueError")
-    module = site.add(
-        "other", HEAD + "plugin = Plugin(name='acme', api=API, evaluators=(Evaluator('e', 'E.', 'a:b'),))"
-    )
-    points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"
-    points.write_text(points.read_text().replace("other =", "acme ="))
-
-    assert "the evaluator e of the plugin acme of trnspec-other 1.0 cannot be used" in site.run("eval", "e").err
-
-
-def test_evaluators_clash_too(site) -> None:
-    for name in ("alpha", "beta"):
-        site.plugin(name, "evaluators=(Evaluator('same', 'It says the same.', 'a:b'),)")
-
-    assert records(site)["beta"]["message"] == "the evaluator same is defined by alpha already"
-
-
 # Choosing.
 
 
@@ -179,22 +158,6 @@ def test_plugins_are_chosen_by_name(site) -> None:
 
     assert left == {n: r["status"] for n, r in records(site, "--plugin", "one").items()}
     assert left == {n: r["status"] for n, r in records(site, TRNSPEC_PLUGINS="one").items()}
-
-
-@pytest.mark.parametrize("value", ["none", "None", " none "])
-def test_no_plugins(site, value) -> None:
-    site.add("bad", "raise ValueError")
-
-    assert {"left-out"} == {r["status"] for r in records(site, TRNSPEC_PLUGINS=value).values()}
-    assert {"left-out"} == {r["status"] for r in records(site, "--no-plugins").values()}
-
-
-def test_the_command_line_wins(site) -> None:
-    site.plugin("one")
-    site.plugin("two")
-    found = records(site, "--plugin", "two", "--plugin", "one", TRNSPEC_PLUGINS="none")
-
-    assert {"one": "ok", "two": "ok"} == {n: r["status"] for n, r in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -214,16 +177,6 @@ def test_misuse(site, args, env, message) -> None:
 
     assert (2, "") == (done.status, done.out)
     assert message in done.err
-
-
-def test_the_choice_ends_with_its_context() -> None:
-    """Where nothing is chosen, the environment speaks."""
-    token = ONLY.set(("a",))
-    chosen = discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"})
-    ONLY.reset(token)
-
-    assert (("a",), ("b", "c")) == (chosen.only, discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"}).only)
-    assert [None, None] == [discovery.chosen({}).only, discovery.chosen({"TRNSPEC_PLUGINS": " "}).only]
 
 
 # What is not asked.
@@ -276,14 +229,6 @@ def test_trnspec_is_not_listed_as_a_plugin() -> None:
 # Many.
 
 
-def test_fifty_plugins(site) -> None:
-    """All of them are used; benchmarks/plugins.py measures what they cost at the start."""
-    for number in range(50):
-        head = RULE.format(f"MANY{number:02}", f"many-{number}")
-        site.plugin(f"many-{number:02}", "rules=(check,)", head=head)
-    assert {"ok"} == {r["status"] for r in records(site).values()}
-
-
 def test_programs_are_warned(site) -> None:
     """Without the command line it is a Python warning, given once however often the registry is asked for."""
     import subprocess
@@ -302,8 +247,3 @@ print([w.category is PluginWarning and "trnspec-bad" in str(w.message) for w in 
     done = subprocess.run([sys.executable, "-c", probe], cwd=site.folder, capture_output=True, check=True, text=True)
 
     assert done.stdout == "[True]\n"
-
-
-def test_unknown_plugin_is_misuse() -> None:
-    with pytest.raises(UsageError, match="no plugin 'x' is installed; trnspec plugin list"):
-        discovery.discover(lambda: pytest.fail("not needed"), discovery.Choice(("x",)), 1.0, [])

@@ -251,21 +251,6 @@ def test_an_exporter_of_a_plugin(formats) -> None:
     assert (0, "") == (every.status, every.err)
 
 
-def test_in_python(formats) -> None:
-    import os
-    import subprocess
-    import sys
-
-    code = (
-        "import trnspec; c = trnspec.load(); print(c['trainium2'].export('names').text, c.export('names').text, len(c))"
-    )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(formats.folder), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    name, *counts = done.stdout.split()
-
-    assert ("trainium2", 1) == (name, len(set(counts)))
-
-
 def test_help_and_completion_list_the_formats_of_plugins(formats) -> None:
     def completed(words: str, count: int) -> list[str]:
         env = {"_TRNSPEC_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
@@ -277,12 +262,6 @@ def test_help_and_completion_list_the_formats_of_plugins(formats) -> None:
     assert ["names"] == completed("trnspec export na", 2)
     assert [] == completed("trnspec --no-plugins export na", 3)
     assert ["count"] == completed("trnspec validate --format co", 3)
-
-
-def test_a_reporter_of_a_plugin(formats) -> None:
-    done = formats.run("validate", FILE, "--format", "count")
-
-    assert (0, "0\n", "") == (done.status, done.out, done.err)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,6 @@ def elsewhere(tmp_path_factory) -> Elsewhere:
     return made
 
 
-def test_all_of_them_are_here():
-    assert ["trnspec-cost", "trnspec-ec2", "trnspec-energy", "trnspec-inferentia", "trnspec-nvidia"] == PLUGINS
-
-
 def test_every_one_is_installed_and_works(elsewhere):
     found = json.loads(elsewhere.trnspec("plugin", "list", "--format", "json"))
     names = {name.removeprefix("trnspec-"): "ok" for name in PLUGINS}

@@ -8,8 +8,6 @@ import pytest
 
 from tests.support.programs import Site
 from trnspec.cli import COMMANDS
-from trnspec.errors import UsageError
-from trnspec.plugins.api import API, Command, Plugin, Registry
 
 HEAD = "import click\nfrom trnspec.plugins.api import Command\n"
 
@@ -48,15 +46,6 @@ def test_a_command_runs(site) -> None:
     assert (0, "hello world\n", "") == (done.status, done.out, done.err)
 
 
-def test_its_arguments_are_its_own(site) -> None:
-    installed(site)
-    done = site.run("hello")
-
-    assert 2 == done.status
-    assert "trnspec hello [OPTIONS] NAME" in done.err
-    assert "Missing argument 'NAME'" in done.err
-
-
 def test_help_shows_it_without_importing_it(site) -> None:
     installed(site, code="raise ValueError")
     done = site.run("--help")
@@ -76,21 +65,6 @@ def test_those_that_are_not_chosen_have_no_commands(site, options) -> None:
     assert "hello" not in site.run(*options, "--help").out
 
 
-def test_one_that_is_chosen_has(site) -> None:
-    installed(site)
-    site.plugin("two")
-
-    assert "hello world\n" == site.run("--plugin", "one", "hello", "world").out
-
-
-def test_an_unknown_command_stays_unknown(site) -> None:
-    installed(site)
-    done = site.run("goodbye")
-
-    assert 2 == done.status
-    assert "No such command 'goodbye'" in done.err
-
-
 def test_trnspec_wins_a_clash(site) -> None:
     installed(site, command="audit")
     done = site.run("audit", "--help")
@@ -106,20 +80,6 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
 
     assert "hello world\n" == site.run("hello", "world").out
     assert {"one": ("ok", ""), "two": ("clash", "the command hello is defined by one already")} == records(site)
-
-
-def test_one_plugin_gives_a_command_once(site) -> None:
-    made = "Command('hello', 'Greet.', 'a:b')"
-    site.plugin("one", f"commands=({made}, {made})", head="from trnspec.plugins.api import Command")
-
-    assert {"one": ("clash", "it defines the command hello twice")} == records(site)
-
-
-def test_refuses_objects_that_are_not_commands(site) -> None:
-    site.plugin("one", "commands=('hello',)")
-
-    assert "invalid" == records(site)["one"][0]
-    assert 0 == site.run("--help").status
 
 
 @pytest.mark.parametrize(
@@ -164,14 +124,6 @@ def test_a_command_that_raises(site, raised, reason) -> None:
         assert err.endswith(message)
 
 
-def test_a_usage_error_of_a_command_is_its_own(site) -> None:
-    installed(site, code=f"{HEAD}@click.command('hello')\ndef hello():\n    raise click.UsageError('no')\n")
-    done = site.run("hello")
-
-    assert 2 == done.status
-    assert done.err.endswith("Error: no\n")
-
-
 def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
     site.add("bad", "raise ValueError")
     done = site.run("hello")
@@ -191,24 +143,9 @@ def test_commands_that_import_no_plugin(site, args) -> None:
     assert (0, "") == (done.status, done.err)
 
 
-def test_a_shell_that_completes_waits_for_none(site) -> None:
-    site.add("bad", "raise ValueError")
-    done = site.run(_TRNSPEC_COMPLETE="bash_complete", COMP_WORDS="trnspec hello ", COMP_CWORD="2")
-
-    assert (0, "") == (done.status, done.err)
-
-
 def test_trnspec_reports_its_own_commands_as_a_plugin_does() -> None:
     from trnspec.builtin import plugin
 
     assert [("audit", COMMANDS["audit"])] == [(c.name, c.summary) for c in plugin.commands if c.name == "audit"]
     assert list(COMMANDS) == [c.name for c in plugin.commands]
     assert list(COMMANDS) == [c.load().name for c in plugin.commands]
-
-
-def test_registry_names_both() -> None:
-    one = Plugin(name="one", api=API, commands=(Command("hello", "Greet.", "a:b"),))
-    two = Plugin(name="two", api=API, commands=(Command("hello", "Greet.", "c:d"),))
-
-    with pytest.raises(UsageError, match="command 'hello' is defined by two plugins: one and two"):
-        Registry.of([one, two])

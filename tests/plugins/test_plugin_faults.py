@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -100,15 +99,6 @@ def test_many_are_counted(site) -> None:
     assert f"trnspec: warning: and {7 - MOST} more: trnspec validate {folder}" == lines[-1]
 
 
-def test_errors_of_other_documents_are_reported(site) -> None:
-    """With a plugin, a command reads the whole catalog, also for one document."""
-    site.catalog("acme", BROKEN)
-
-    assert ["acme-1.yaml:6:22" in site.run(*args).err for args in (("show", "trainium2"), ("list", "chips"))] == [
-        True
-    ] * 2
-
-
 def test_sound_catalogs_are_silent(site) -> None:
     site.catalog("acme", {**ACME, "servers/acme-server.yaml": SERVER})
 
@@ -159,28 +149,6 @@ def test_a_sound_document_replaces_the_shipped_one(site, options) -> None:
     assert "2 TB/s" in shown.out
     assert "64" == row.split()[2]
     assert SHIPPED == chips(site, *options)
-
-
-def test_settings_hide_no_document_that_is_left_out(site) -> None:
-    """They hide an error of one that is used."""
-    own(site, OWN.replace("64 GiB", "64 Gib"))
-    (site.folder / "trnspec.toml").write_text('catalogs = ["ov"]\nignore = ["TRN1"]\n')
-
-    assert "TRN111" in site.run("list", "chips").err
-
-    own(site, OWN.replace("2 TB/s", "2 TB/s, widht: 3"))
-
-    assert "" == site.run("list", "chips").err
-
-
-def test_programs_are_warned(tmp_path) -> None:
-    (tmp_path / "wrong.yaml").write_text(WRONG)
-    with pytest.warns(CatalogWarning) as seen:
-        found = graph([str(tmp_path)])
-
-    assert "acme-1" not in found
-    assert [f"{tmp_path}/wrong.yaml:6:22"] == [str(w.message).partition(": ")[0] for w in seen]
-    assert [__file__] == [str(Path(w.filename)) for w in seen]
 
 
 def test_a_broken_document_hides_none_in_a_program(tmp_path) -> None:
@@ -292,14 +260,6 @@ def test_a_rule_that_fails_is_of_the_plugin_that_has_it(site) -> None:
     assert {"acme": ("ok", []), "rules": ("faulty", [fault])} == listed(site)
 
 
-def test_a_rule_that_is_none(site) -> None:
-    head = "from trnspec.plugins.api import Rule\nfrom trnspec.diagnostics import Code, Severity\n"
-    site.plugin("one", "rules=(Rule(Code('ACME001', 'bad-rule', Severity.ERROR, 'D.'), None, 'no'),)", head=head)
-    status, faults = listed(site)["one"]
-
-    assert ("invalid", "the rule ACME001 bad-rule: check is of type str; a function is expected") == (status, faults[0])
-
-
 def test_errors_of_a_catalog_are_in_the_list(site) -> None:
     """Those of form, of names and of rules, under the plugin whose documents they are."""
     server = SERVER.replace("512 GiB", "500 GiB").replace("name: acme-server", "name: beta-server")
@@ -312,23 +272,6 @@ def test_errors_of_a_catalog_are_in_the_list(site) -> None:
     assert [True] == [
         fault.startswith(f"{folder}/servers/beta-server.yaml:6:31: TRN402 ") for fault in found["beta"][1]
     ]
-
-
-def test_the_table_shows_a_few(site) -> None:
-    named = ", ".join(f"Evaluator('e{n}', 'E.', 'no_such:x')" for n in range(5))
-    site.plugin("one", f"evaluators=({named})")
-    row = site.run("plugin", "list").out.splitlines()[1]
-
-    assert "faulty" == row.split()[3]
-    assert [True, True, True, False] == [f"the evaluator e{n}: " in row for n in range(4)]
-    assert row.endswith("; and 2 more")
-
-
-def test_list_imports_only_used_modules(functions) -> None:
-    functions.plugin("one", "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)")
-    done = functions.run("--no-plugins", "plugin", "list", "--format", "json")
-
-    assert [("left-out", [])] == [(r["status"], r["faults"]) for r in json.loads(done.out)["plugins"]]
 
 
 # Evaluators.

@@ -59,14 +59,6 @@ def test_its_documents_are_sound(site) -> None:
     assert ([], len(DOCUMENTS)) == (checked["diagnostics"], checked["summary"]["files"])
 
 
-@pytest.mark.parametrize("kind", ["chips", "chip"])
-def test_a_derived_kind_is_listed_with_the_other(site, kind) -> None:
-    listed = [row[0] for row in rows(site, "list", kind)]
-
-    assert "acme-1" in listed
-    assert "trainium2" in listed
-
-
 @pytest.mark.parametrize(
     ("kind", "names"),
     [("acmechips", ["acme-1"]), ("AcmeChip", ["acme-1"]), ("racks", ["acme-rack"]), ("rack", ["acme-rack"])],
@@ -92,13 +84,6 @@ def test_query(site, query, names) -> None:
     assert names == [row[0] for row in rows(site, "query", query)]
 
 
-def test_a_field_of_the_derived_kind_is_none_of_the_other(site) -> None:
-    done = site.run("query", "chip where lanes > 3")
-
-    assert done.status == 2
-    assert "Chip has no lanes" in done.err
-
-
 def test_show(site) -> None:
     chip, rack = (site.run("show", name).out for name in ("acme-1", "acme-rack"))
 
@@ -107,12 +92,6 @@ def test_show(site) -> None:
     assert [("lanes", "16"), ("capacity", "512")] == [
         tuple(line.split()[:2]) for line in chip.splitlines() if line.startswith("lanes") or "512 MiB" in line
     ]
-
-
-def test_compare(site) -> None:
-    reported = site.run("compare", "acme-1", "trainium2", "--all").out
-
-    assert ["lanes", "16", "-", "-"] == next(line for line in reported.splitlines() if line.startswith("lanes")).split()
 
 
 def test_tree(site) -> None:

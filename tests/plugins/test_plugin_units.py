@@ -10,10 +10,8 @@ from fractions import Fraction
 import pytest
 
 from tests.support.programs import Site
-from trnspec.api import load, validate
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UsageError
 from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.schema.check import validator
@@ -96,30 +94,12 @@ def test_figures_of_another_registry_do_not() -> None:
         catalog(WITH, files).chips["wordy"].memory.bandwidth.to("Mword")
 
 
-def test_queries_are_written_in_them() -> None:
-    asked = catalog(WITH)
-
-    assert ["wordy"] == [c.name for c in asked.query("chip where memory.capacity >= 8,000 Mwords")]
-    assert [] == [c.name for c in asked.query("chip where memory.capacity > 8,000 Mword")]
-    with pytest.raises(QueryError, match="Mword"):
-        asked.query("chip where memory.bandwidth > 3 Mword")
-    with pytest.raises(QueryError, match='unknown unit "Mword"'):
-        load(registry=WITHOUT).query("chip where memory.capacity > 8,000 Mword")
-
-
 def test_schemas_allow_them() -> None:
     spec = builtin.kinds[1].spec
     data = {"api_version": "trnspec/v1", "kind": "Chip", "metadata": {"name": "a", "title": "A"}}
     data["spec"] = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 Mword"}}
 
     assert (True, False) == tuple(validator("Chip", spec, units).is_valid(data) for units in (WITH.units, UNITS))
-
-
-def test_hints_know_them() -> None:
-    """A slip in the unit of a plugin is answered with it."""
-    _, (found,) = link([load_document(read_text(CHIP.replace("8,000 Mword\n", "8 Mwodr\n"), "wordy.yaml"), WITH)])[0:2]
-
-    assert ("TRN111", 'did you mean "Mword" (4,000,000 B)?') == (found.code, found.hint.replace("Mwords", "Mword"))
 
 
 def test_the_table_is_one_value() -> None:
@@ -200,18 +180,3 @@ def test_records(tmp_path, units, status, message) -> None:
 
     assert status == record["status"]
     assert message in record["message"]
-
-
-def test_between_plugins_the_first_by_name_wins(site) -> None:
-    site.plugin("yards", "units=(Unit('MWORD', Dimension.INFORMATION, 3),)", head=HEAD)
-    found = json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]
-
-    assert [
-        ("words", "ok", ""),
-        ("yards", "clash", "the unit MWORD differs from Mword only in case"),
-    ] == [(r["name"], r["status"], r["message"]) for r in found]
-
-
-def test_the_shipped_catalog_is_as_it_was() -> None:
-    """A further unit explains no mismatch that was explained otherwise, and causes none."""
-    assert () == validate(registry=WITH).report.diagnostics

@@ -46,13 +46,6 @@ def test_scaffold_has_no_placeholders(kind) -> None:
     assert {"pyproject.toml", "README.md", "src/trnspec_acme/__init__.py", "tests/test_plugin.py"} <= set(made)
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("acme", "ACME001"), ("trn", "TRNX001"), ("x9", "XX001"), ("accelerators", "ACCELE001")]
-)
-def test_codes_have_letters_of_their_own(name, code) -> None:
-    assert f'@rule("{code}"' in files(name, "rules")[f"src/trnspec_{name}/rules.py"]
-
-
 @pytest.mark.parametrize("name", ["", "a", "A", "Acme", "acme_tpu", "-acme", "acme-", "a--b", "9a", "../x", "a" * 41])
 def test_names_that_are_refused(tmp_path, name) -> None:
     with pytest.raises(UsageError, match="is not a valid name of a plugin"):
@@ -60,23 +53,11 @@ def test_names_that_are_refused(tmp_path, name) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_kinds_that_are_refused() -> None:
-    with pytest.raises(UsageError, match="'other' is not a kind of plugin; use one of generation"):
-        files("acme", "other")
-
-
 def test_scaffold_does_not_overwrite_files(tmp_path) -> None:
     (tmp_path / "trnspec-acme").mkdir()
     with pytest.raises(UsageError, match="exists already; nothing was written"):
         write("acme", "rules", tmp_path)
     assert [] == list((tmp_path / "trnspec-acme").iterdir())
-
-
-def test_no_such_folder(here) -> None:
-    done = here("plugin", "new", "acme", "--into", "nowhere")
-
-    assert (2, "") == (done.status, done.out)
-    assert "nowhere cannot be written to: No such file" in done.err
 
 
 def run(*args: str | Path, cwd: Path) -> str:

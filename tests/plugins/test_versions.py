@@ -158,12 +158,6 @@ def test_other_versions(version, code, said) -> None:
     assert said in problem.message
 
 
-def test_a_missing_version_is_that_of_the_kind() -> None:
-    (problem,) = load(NEW.replace("api_version: acme/v3  # the first\n", "")).problems
-
-    assert ("TRN102", "add api_version: acme/v3") == (problem.code, problem.hint)
-
-
 def test_a_conversion_that_raises_names_the_kind() -> None:
     (problem,) = load(OLD.replace("  watts: 900\n", "")).problems
 

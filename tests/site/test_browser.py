@@ -124,16 +124,6 @@ def test_formula_as_a_column(opened, formula, unit, expected) -> None:
     assert unit == "".join(page.locator("#table thead th:last-child small").all_inner_texts())
 
 
-def test_price_ratio(opened) -> None:
-    """BF16 per dollar an hour, from the price that evaluators use."""
-    page = opened("index.html#kind=Server&q=trn1.32xlarge&cols=peak.dense.bf16;prices.on-demand")
-    page.fill("#add", "peak.dense.bf16 / prices.on-demand")
-    page.click("#addcolumn")
-    price = float(column(page, "prices.on-demand")[0].split()[0])
-
-    assert [f"{3040 / price:.4g}"] == column(page, "peak.dense.bf16 / prices.on-demand")
-
-
 @pytest.mark.parametrize("formula", ["peak.dense.bf17", "peak.dense.bf16 /", "(chips", "chips chips", "; drop"])
 def test_wrong_formula(opened, formula) -> None:
     page = opened()
@@ -167,12 +157,6 @@ def test_chart_of_a_column(opened) -> None:
     assert not again.locator("#figure").is_visible()
 
 
-def test_chart_of_a_formula(opened) -> None:
-    formula = "peak.dense.bf16 / memory.bandwidth"
-    page = opened(f"index.html#kind=Chip&chart={formula}")
-    assert column(page, formula)[:3] == page.locator("#figure .num").all_inner_texts()
-
-
 @pytest.mark.parametrize(
     ("units", "expected"),
     [
@@ -204,17 +188,6 @@ def test_comparison(opened) -> None:
     assert "local_storage" not in page.locator("#table tbody th").all_inner_texts()
     page.click("#compare")
     assert len(names(page)) > 20
-
-
-def test_at_most_six_are_compared(opened) -> None:
-    page = opened("index.html#kind=Server")
-    boxes = page.locator("#table input[type=checkbox]")
-    for i in range(6):
-        boxes.nth(i).check()
-    boxes.nth(6).click()
-
-    assert not boxes.nth(6).is_checked()
-    assert "at most 6" in page.inner_text("#status")
 
 
 @pytest.mark.parametrize(
@@ -296,24 +269,6 @@ def test_details_of_a_value(opened, way) -> None:
         assert part in text
     page.keyboard.press("Escape")
     assert 0 == page.locator(CARD).count()
-
-
-def test_details_stay_within_the_window(opened) -> None:
-    page = opened(viewport={"width": 380, "height": 600})
-    for index in (0, 5, 30, 60):
-        page.locator("details.val summary").nth(index).click()
-        box = page.locator(CARD).bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 380
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 600
-
-
-def test_line_of_the_file(opened) -> None:
-    page = opened("document/trainium2.html")
-    page.click("tr[id='memory.bandwidth'] td:last-child a")
-
-    assert "bandwidth: 2.9 TB/sec" in page.inner_text("span:target")
 
 
 def test_keyboard_reaches_every_control(opened) -> None:

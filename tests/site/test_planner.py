@@ -12,12 +12,6 @@ from tests.support.programs import Here
 pytestmark = pytest.mark.slow
 
 
-def test_cases(plans) -> None:
-    assert [(c.phase, c.model) for c in plans] == [("train", "llama-3.1-8b"), *[("serve", "llama-3.1-8b")] * 2]
-    assert len({c.id for c in plans}) == len(plans)
-    assert all(c.rows and len(c.rows[0]) == len(c.columns) for c in plans)
-
-
 def test_numbers_are_those_of_the_commands(plans, tmp_path, monkeypatch, capsys) -> None:
     """Each row is one of the page that the command prints, and the systems have the order of its JSON."""
     here = Here(tmp_path, monkeypatch, capsys)
@@ -52,12 +46,6 @@ def test_the_address_names_a_case(opened, plans) -> None:
     assert page.locator("section.case:visible").get_attribute("id") == plans[2].id
     assert page.input_value("#load") == plans[2].load
     assert page.evaluate("scrollY") == 0
-
-
-def test_without_scripts_all_cases_are_shown(opened, plans) -> None:
-    page = opened("planner.html", java_script_enabled=False)
-    assert page.locator("section.case:visible").count() == len(plans)
-    assert not page.locator("#planner").is_visible()
 
 
 def test_a_site_without_plans_has_no_such_page() -> None:

@@ -10,7 +10,6 @@ import re
 import threading
 import urllib.error
 import urllib.request
-from collections import Counter
 from urllib.parse import unquote
 
 import pytest
@@ -18,8 +17,6 @@ import pytest
 import trnspec
 from tests.support.programs import Here
 from trnspec.api import graph
-from trnspec.checks.reconcile.audit import audit
-from trnspec.checks.reconcile.overview import overview
 from trnspec.errors import UsageError
 from trnspec.graph.citations import citations
 from trnspec.graph.facts import facts
@@ -27,7 +24,7 @@ from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums
 from trnspec.model.source import Source
 from trnspec.site.build import build, write_site
-from trnspec.site.data import OTHER_FIELDS, VALUE_FIELDS, tabled
+from trnspec.site.data import VALUE_FIELDS, tabled
 from trnspec.site.document_values import entry
 from trnspec.site.serve import server
 
@@ -125,37 +122,6 @@ def test_table_has_every_document_and_path(data) -> None:
     assert expected == {d["name"]: [*d["values"]] for d in data["documents"]}
 
 
-def test_other_values_in_the_table(data) -> None:
-    (chip,) = [d for d in data["documents"] if d["name"] == "trainium2"]
-    (fact,) = [f for f in facts(GRAPH, GRAPH.named("trainium2")) if f.at == "memory.bandwidth"]
-    row = dict(zip(VALUE_FIELDS, chip["values"]["memory.bandwidth"], strict=False))
-    others = [dict(zip(OTHER_FIELDS, other, strict=False)) for other in row["others"]]
-
-    assert [(o.says, o.verdict, o.source) for o in fact.conflicting] == [
-        (o["says"], o["verdict"], data["sources"][o["source"] - 1][0]) for o in others
-    ]
-    lines = GRAPH.named("trainium2").document.text.splitlines()
-    assert "bandwidth: 2.9 TB/sec" in lines[row["line"] - 1]
-    assert [o for o in others if o["says"] not in "".join(lines[o["line"] - 1 : o["line"] + 1])] == []
-
-
-def test_total_with_a_published_count(data) -> None:
-    """The number of chips is computed; the values of other sources for it are next to it."""
-    (server_,) = [d for d in data["documents"] if d["name"] == "trn2.48xlarge"]
-    row = dict(zip(VALUE_FIELDS, server_["values"]["chips"], strict=False))
-
-    assert ("16", "total") == (row["text"], row["verdict"])
-    assert row["others"]
-
-
-def test_usual_price(data) -> None:
-    (server_,) = [d for d in data["documents"] if d["name"] == "trn1.32xlarge"]
-    row = dict(zip(VALUE_FIELDS, server_["values"]["prices.on-demand"], strict=False))
-
-    assert "USD/h" in row["text"]
-    assert "us-east-1" in row["scope"]
-
-
 def test_measures_of_a_topology(pages) -> None:
     """As the tutorial on queries computes them; without rates only the links are counted."""
     cut = trnspec.load()["trn2-ultraserver"].topology.bisection("rate")
@@ -208,10 +174,6 @@ def test_site_loads_no_external_resources(pages, parsed) -> None:
     assert [] == re.findall(r"fetch\(|XMLHttpRequest|import\(|https?://", pages["site.js"] + pages["explorer.js"])
 
 
-def test_ids_are_unique(parsed) -> None:
-    assert [] == [(name, at) for name, page in parsed.items() for at, n in Counter(page.ids).items() if n > 1]
-
-
 def test_size(pages) -> None:
     """The data of the table stays below a megabyte, and a page below half of one."""
     assert len(pages["data.js"].encode()) < 1_000_000
@@ -221,21 +183,6 @@ def test_size(pages) -> None:
 @pytest.mark.slow
 def test_same_bytes(pages) -> None:
     assert {name: text.encode() for name, text in pages.items()} == build(graph())
-
-
-def test_no_path_of_this_machine(pages) -> None:
-    folder = GRAPH.named("trainium2").document.file.removesuffix("/chips/trainium2.yaml")
-
-    assert [] == [name for name, text in pages.items() if folder in text]
-
-
-def test_audit_page(pages) -> None:
-    result = overview(GRAPH, audit(GRAPH).disagreements)
-    text = pages["audit.html"]
-
-    counts = [int(n) for n in re.findall(r'<td class="num">(\d+)</td>', text)]
-    assert [result.agreeing, result.resolved, result.unresolved, result.found] == counts[:4]
-    assert len(result.important) == text.count('<th scope="row"><a ')
 
 
 def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
@@ -263,14 +210,6 @@ def test_command(here, tmp_path, monkeypatch, pages) -> None:
     assert (0, "") == (result.status, result.out)
     assert f"wrote {tmp_path / 'site' / 'index.html'} and the files it links to\n" == result.err
     assert (tmp_path / "site" / "index.html").is_file()
-
-
-def test_without_jinja(here, monkeypatch) -> None:
-    monkeypatch.setattr("trnspec.site.build.importlib.util.find_spec", lambda _: None)
-    result = here("site", "build", "site")
-
-    assert 2 == result.status
-    assert "pip install 'trnspec[site]'" in result.err
 
 
 def test_a_new_site_replaces_the_old_one(tmp_path) -> None:

@@ -142,18 +142,6 @@ def test_it_fails_without_good_inputs() -> None:
         conformance(reported, good=()).test_answers()
 
 
-def test_it_fails_without_such_an_evaluator() -> None:
-    with pytest.raises(AssertionError, match="the plugin samples defines no evaluator nothing"):
-        type("Under", (EvaluatorConformance,), {"plugin": samples, "name": "nothing"})().evaluator  # noqa: B018  # it raises
-
-
-def test_dimensionless_names_can_be_reported() -> None:
-    made = conformance(bare)
-    type(made).dimensionless = ("time",)
-
-    made.test_numbers_have_units()
-
-
 def test_a_sound_one_passes_but_for_the_command_line() -> None:
     """All its tests; the one by the command line needs a module, which TestSweep above has."""
     made = conformance(reported)

@@ -10,16 +10,14 @@ from attrs import evolve, frozen
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
-from trnspec.checks.rules import names
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.loading.settings import Settings
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts
 from trnspec.model.ref import Ref
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
-from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
+from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +51,6 @@ def code(example: str = MARKED, instead: str = SOUND, without: str = "", more: s
 
 
 def test_true_explanation_passes() -> None:
-    """What is marked is found, and nothing else."""
     check_code(code(), registry=KNOWN)
 
 
@@ -82,7 +79,6 @@ def test_lying_example(example: str, marked: str, found: str) -> None:
 
 
 def test_second_example_is_checked_too() -> None:
-    """Every example under a heading counts, not only the first."""
     with pytest.raises(AssertionError, match=r"TRN106, Example: \[\] is marked, \[.*TRN106.*\] is reported"):
         check_code(code(more=fence(WRONG)), registry=KNOWN)
 
@@ -125,12 +121,6 @@ def test_instead_as_a_diff() -> None:
         list(examples(with_diff("-kind: Chip")))
 
 
-def test_a_mark_in_an_example_is_no_heading() -> None:
-    """A key that looks like a heading does not end the example."""
-    text = "Kind:\n  a: 1\n\nSpec:\n"
-    assert ("Example", text) == next(examples(code(text)))
-
-
 def test_split_names_files() -> None:
     """Each text is named by its line, by its document, or not at all."""
     assert list(split(SOUND, KNOWN)) == [("links/example.yaml", SOUND)]
@@ -157,18 +147,6 @@ def test_diagnose_resolves_against_the_shipped_catalog() -> None:
     sourced = SOUND.replace("Example}", "Example, source: neuron-trainium-2024-02}")
     assert set() == diagnose(sourced, registry=KNOWN)
     assert {("links/example.yaml", "TRN201", 3)} == diagnose(sourced.replace("2024-02", "2024-32"), registry=KNOWN)
-
-
-def test_diagnose_several_files_together() -> None:
-    """Files in one text see each other."""
-    two = f"# file: links/example.yaml\n{SOUND}# file: other/example.yaml\n{SOUND}"
-    assert {("other/example.yaml", "TRN204", 3)} == diagnose(two, registry=KNOWN)
-
-
-def test_report_follows_settings() -> None:
-    """A report can be asked for with other settings, as on the command line."""
-    assert {("TRN106", 4)} == report(WRONG + "\n", registry=KNOWN).lines()
-    assert set() == report(WRONG + "\n", registry=KNOWN, settings=Settings(ignore=("TRN1",))).lines()
 
 
 def test_check_rules_of_a_plugin() -> None:
@@ -289,10 +267,6 @@ def test_rules_of_installed_plugins_are_tried_with_their_kinds(monkeypatch: pyte
     check_rule(rules[0])
     with pytest.raises(AssertionError, match="ABC02, Example"):
         check_rule(rules[1])
-
-
-def test_check_rules_of_trnspec() -> None:
-    check_rule(names.name_file_mismatch)
 
 
 def failing(plugin: Plugin) -> set[str]:

@@ -122,10 +122,6 @@ def test_collected_test_files(project, settings, args, expected) -> None:
     assert sorted(expected) == sorted(project.names(*args))
 
 
-def test_a_sound_catalog_passes(project) -> None:
-    assert "4 passed" in project.run("--trnspec", "catalog")
-
-
 @pytest.mark.parametrize("parallel", [[], ["-n", "2"]], ids=["alone", "xdist"])
 def test_a_finding_fails_the_test_of_its_file(project, parallel) -> None:
     """With the text of ``trnspec validate``, the line of the file and the other place; the others pass."""
@@ -143,41 +139,11 @@ def test_a_finding_fails_the_test_of_its_file(project, parallel) -> None:
     assert "acme-server.yaml::trnspec" in reported.partition("short test summary")[2]
 
 
-def test_a_file_that_is_not_yaml(project) -> None:
-    project.write("catalog/chips/acme-2.yaml", "a: [\n")
-    reported = project.run("--trnspec", "catalog", status=1)
-
-    assert "1 failed, 4 passed" in reported
-    assert re.search(r"^catalog/chips/acme-2.yaml:\d+:\d+: error TRN0\d\d ", reported, re.MULTILINE)
-
-
-def test_a_name_that_two_catalogs_give(project) -> None:
-    """Each catalog is checked for itself, beside the shipped one."""
-    for name, text in CATALOG.items():
-        project.write(f"second/{name}", text)
-
-    assert "7 passed" in project.run("--trnspec", "catalog", "--trnspec", "second")
-
-
 def test_settings_of_the_project_count(project) -> None:
     project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
     project.write("trnspec.toml", 'ignore = ["TRN402"]\n')
 
     assert "4 passed" in project.run("--trnspec", "catalog")
-
-
-def test_settings_that_are_wrong_are_reported(project) -> None:
-    project.write("trnspec.toml", 'ignored = ["TRN402"]\n')
-    reported = project.run("--trnspec", "catalog", status=1)
-
-    assert "3 failed, 1 passed" in reported
-    assert re.search(r"^trnspec: .*trnspec.toml.*ignored", reported, re.MULTILINE)
-
-
-def test_no_such_folder(project) -> None:
-    reported = project.run("--trnspec", "catalogue", status=4)
-
-    assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", reported)
 
 
 def test_findings_without_a_file_come_first(tmp_path) -> None:

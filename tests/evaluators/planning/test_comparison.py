@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from attrs import frozen
 from hypothesis import given
@@ -99,7 +97,6 @@ def test_plans_of_some_evidence(plans: list[Some], weakest: str) -> None:
 
 @given(PLANS)
 def test_the_best_supported_plan(plans: list[Some]) -> None:
-    """Only next to a best one of weaker evidence."""
     for best in plans:
         found = supported(best_of_kinds(plans), best)
         strongest = min((plan.kind for plan in plans), key=KINDS.index)
@@ -108,7 +105,6 @@ def test_the_best_supported_plan(plans: list[Some]) -> None:
 
 @given(PLANS, st.integers(0, 8))
 def test_listed_plans(plans: list[Some], most: int) -> None:
-    """The best of each system, as far as they fit, then the best of the others; in their order."""
     shown = listed(plans, most)
     places = [plans.index(plan) for plan in shown]
     systems = list(dict.fromkeys(plan.systems for plan in plans))
@@ -119,10 +115,3 @@ def test_listed_plans(plans: list[Some], most: int) -> None:
     rest = [p for p in plans if p is not next(o for o in plans if o.systems == p.systems)]
     expected = rest[: max(0, most - len(systems))]
     assert [p for p in shown if p in rest] == expected
-
-
-def test_names_of_the_kinds_are_in_the_order_of_their_strength() -> None:
-    plans = [Some("a", kind=kind) for kind in ("ideal", "transferred", "extrapolated", "estimate")]
-
-    for some in itertools.permutations(plans):
-        assert [plan.kind for plan in best_of_kinds(some)] == ["estimate", "extrapolated", "transferred", "ideal"]

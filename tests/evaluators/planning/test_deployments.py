@@ -18,9 +18,8 @@ from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, de
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
-from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem, _time, _up
+from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem
 from trnspec.evaluators.planning.sizes import LARGEST, _with_systems, sized
-from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
 
 inference = keywords(inference_)
@@ -49,7 +48,6 @@ def degrees(found: list[Deployed]) -> list[tuple[int, int, int]]:
 
 
 def test_degrees_by_default() -> None:
-    """Powers of two within the system; a model without experts is not split by them."""
     found, reasons = deployments()
 
     assert degrees(found) == [(1, 1, 1), (2, 1, 1), (4, 1, 1), (8, 1, 1), (16, 1, 1), (32, 1, 1)]
@@ -105,7 +103,6 @@ def test_reasons(more: dict[str, Any], reasons: list[Reason]) -> None:
 
 
 def test_expert_parallel_degrees() -> None:
-    """As many replicas of the system as divide the experts, a quarter and a sixteenth of them, and one."""
     found, _ = deployments(model="qwen3-30b-a3b", tp=(4,))
     given_, _ = deployments(model="qwen3-30b-a3b", tp=(4,), ep=(2,))
 
@@ -116,7 +113,6 @@ def test_expert_parallel_degrees() -> None:
 
 @pytest.mark.parametrize("batch", [1, 3, 8, 16, 64])
 def test_times_are_those_of_the_evaluator(batch: int) -> None:
-    """A decode step with some running requests, and a prompt alone."""
     (one,), _ = deployments(tp=(8,), running=64)
     asked = {
         "model": "llama-3.1-8b",
@@ -137,7 +133,6 @@ def test_times_are_those_of_the_evaluator(batch: int) -> None:
 
 
 def test_requests_that_run_at_the_same_time() -> None:
-    """As many as fit, up to a limit."""
     most = {running: deployments(tp=(8,), running=running)[0][0].replica.most for running in (None, 7, 1)}
     (narrow,), _ = deployments(model="llama-3.1-70b", tp=(8,))
 
@@ -198,7 +193,6 @@ def fleet_plan(fleet: Fleet, rate: float, spread: Spread | None = None, **more: 
 
 @given(TIME, TIME, st.floats(0.05, 0.75), st.floats(0.5, 20.0), st.floats(0.5, 20.0))
 def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: float) -> None:
-    """They are met where the limit missed most is not exceeded; both count."""
     fleet = Fleet(replica=Replica.of([prompt], {1: step, 4: 2.0 * step}, first=0.0, output=20.0), replicas=3)
     plan = fleet_plan(fleet, load * fleet.saturation)
     limits = Limits(ttft=ttft * prompt, tpot=tpot * step, percentile=90.0)
@@ -259,37 +253,9 @@ def test_cost_and_energy_of_tokens() -> None:
     assert (plain.hourly, plain.watts, plain.million_tokens(50), plain.million_tokens_energy(50)) == (None,) * 4
 
 
-@given(st.floats(1e-6, 1e6))
-def test_suggested_limits_are_rounded_up(seconds: float) -> None:
-    """To two digits, and are read as at least the time."""
-    text = _time(_up(seconds))
-    number = float(text.removesuffix("ms")) / 1e3 if text.endswith("ms") else float(text.removesuffix("s"))
-
-    assert 1.0 - 1e-9 <= number / seconds <= 1.1 + 1e-9
-    assert text.endswith("ms") is (_up(seconds) < 1.0)
-
-
 # Fleets that are sized by the simulation.
 
 OFFERED = {"rate": 200.0, "tp": (8,)}
-
-
-@pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
-def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
-    """Whole systems of each pool; replicas of both, as many as there were on a system."""
-    q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
-    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
-    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
-    plan = offers(problem, "trn2.48xlarge").plans[0]
-    count = plan.pools[0][1]
-    for more in (count + 1, 2 * count + 1):
-        (larger,) = _with_systems(problem, plan, more)
-        assert larger.pools[0] == ("trn2.48xlarge", more)
-        assert larger.pools[1:] == tuple((on, math.ceil(n * more / count)) for on, n in plan.pools[1:])
-        assert larger.fleet.replicas == plan.fleet.replicas * more // count
-        assert larger.fleet.prefills == plan.fleet.prefills * more // count
-        assert larger.chips == 16 * sum(n for _, n in larger.pools)
-    assert len(plan.pools) == (2 if prefill_on else 1)
 
 
 def test_pools_on_the_same_systems_use_all_ranks() -> None:
@@ -332,20 +298,6 @@ def test_limits_that_no_number_of_systems_meets() -> None:
 
     assert sized(missed, offers(met, "trn2.48xlarge").plans[0]) is None
     assert LARGEST > 1
-
-
-def test_the_best_supported_plan_is_stated() -> None:
-    """By chips where there are no prices; nothing next to a plan of the strongest kind."""
-    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
-    plans: list[Any] = [
-        fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),), evidence=Evidence(kind=kind, reason=""))
-        for kind, chips in (("estimate", 5.0), ("transferred", 4.0))
-    ]
-
-    for asked in (question(objective="chips"), question()):
-        (found,) = serving_page._comparison(plans[1], plans, asked, LENGTHS)
-        assert (found.name, found.value) == ("best_supported", "estimate*1: 5 chips (estimate)")
-        assert list(serving_page._comparison(plans[0], plans, asked, LENGTHS)) == []
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -48,13 +48,6 @@ def test_lengths_of_a_file(file: Path, lines: list[tuple[int, int]]) -> None:
     assert (found.rate, found.trace) == (2.5, None)
 
 
-def test_prompts_of_different_length_are_simulated(file: Path) -> None:
-    found = lengths_of(write(file, [(100, 10), (300, 10)] * 8), 1.0)
-
-    assert found.prompts == (100,) * 8 + (300,) * 8
-    assert set(found.requests(1, 1.0).prompts) == {0.5, 1.5}
-
-
 @given(
     st.lists(st.tuples(LENGTH, LENGTH, st.floats(-1e9, 1e9)), min_size=2, max_size=20), st.none() | st.floats(0.01, 1e3)
 )
@@ -113,10 +106,3 @@ def test_the_number_of_lines_is_limited(file: Path, monkeypatch: pytest.MonkeyPa
     assert lengths_of(write(file, [(5, 5)] * 3), 1.0).isl == 5
     with pytest.raises(UsageError, match="has more than 3 lines"):
         lengths_of(write(file, [(5, 5)] * 4), 1.0)
-
-
-def test_lengths_of_one_are_allowed(file: Path) -> None:
-    """One token is the prompt's; a decode step needs a second."""
-    found = lengths_of(write(file, [(1, 1)]), 1.0)
-
-    assert (found.isl, found.osl, found.longest) == (1, 2, 2)

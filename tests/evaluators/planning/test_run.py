@@ -60,14 +60,6 @@ def test_cost_and_energy_are_proportional_to_time(value: float, slower: float, f
     assert one.costs == (one.time[0], one.cost, one.energy, None)
 
 
-def test_interruptions_prolong_the_whole_interval() -> None:
-    run = goodput(1000.0, mtbf=100.0, checkpoint=1.0, restart=5.0)
-    one = plan((100.0, 50.0, 200.0), run=run)
-
-    assert run.total > 1000.0
-    assert one.time == pytest.approx((run.total, run.total / 2.0, run.total * 2.0))
-
-
 def test_errors_of_the_step_and_of_interruptions_are_independent() -> None:
     run, few, many = (goodput(1000.0, mtbf=mtbf, checkpoint=1.0, restart=5.0) for mtbf in (100.0, 200.0, 50.0))
     alone = plan((100.0, 100.0, 100.0), run=run, ends=(few, many))
@@ -155,7 +147,6 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(
 
 
 def test_missed_limits_of_a_plan() -> None:
-    """Days and USD with three digits."""
     estimate, bound, unpriced = (
         plan((86400.0, 43200.0, 172800.0)), plan((86400.0, 43200.0, None)), plan((86400.0, 1.0, 2e6), rent=None),
     )  # fmt: skip
@@ -227,15 +218,6 @@ def test_a_looser_goal_never_worsens_the_best_plan(
     before, after = (best(plans, objective, *one) for one in (limits, loose))
 
     assert before is None or (after is not None and after.measure(objective) <= before.measure(objective))
-
-
-def test_a_bound_does_not_show_that_a_goal_is_met() -> None:
-    """It follows an estimate that misses the deadline, so that a later deadline never gives a worse plan."""
-    bound, estimate = made(100.0, 1.0, "ideal"), made(500.0, 10.0)
-
-    for deadline in (50.0, 200.0, 9000.0):
-        limits = goals(deadline=deadline)
-        assert min((bound, estimate), key=lambda plan: rank(plan, "cost", limits)) is estimate
 
 
 @given(

@@ -146,26 +146,12 @@ def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
 
 
 def test_each_reason_is_stated_once() -> None:
-    """With the first deployment that it excludes, and how many others."""
     with pytest.raises(RefusalError) as refused:
         plan(CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge")
 
     why = "the rate between servers of trn3.48xlarge*2 is not published"
     assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused.value)
     assert str(refused.value).count(why) == 1
-
-
-def test_lengths_of_a_file(tmp_path: Path) -> None:
-    """Prompts of one length are the mean; of different lengths they queue longer."""
-    same, mixed = tmp_path / "same.csv", tmp_path / "mixed.csv"
-    same.write_text("isl,osl\n" + "2048,256\n" * 10, encoding="utf-8")
-    mixed.write_text("isl,osl\n" + "1024,256\n3072,256\n" * 10, encoding="utf-8")
-    question = {"calibration": "none", "tp": (4,)}
-    plain = plan(CAT, **QUESTION | question)
-    equal, spread = (plan(CAT, **OF_FILE | question, lengths=str(file)) for file in (same, mixed))
-
-    assert rows(equal) == rows(plain)
-    assert spread.number("time_to_first_token") > plain.number("time_to_first_token")
 
 
 def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
@@ -198,7 +184,6 @@ def test_a_trace_that_no_number_of_systems_serves(tmp_path: Path) -> None:
 
 
 def test_pools_are_apart() -> None:
-    """The ratio, the transfer of the KV cache, and a launch command of each pool."""
     question = {**QUESTION, "pools": ("disaggregated",), "tp": (4, 8)}
     found = plan(CAT, **question)
     best = rows(found)[0]
@@ -247,49 +232,6 @@ def test_launch_commands(asked: dict[str, Any], start: str, options: dict[str, s
     assert options.items() <= dict(itertools.pairwise(shlex.split(launched))).items()
     assert launched.endswith(end)
     assert note in found.answer("launch").note
-
-
-def test_values_of_launch_options() -> None:
-    """A draft model, compiled lengths, and experts; a server that other software starts has no command here."""
-    drafted, compiled, experts = (
-        dict(itertools.pairwise(shlex.split(str(plan(CAT, **QUESTION | asked)["launch"]))))
-        for asked in (
-            SPLIT,
-            {"tp": (8,), "framework": "nxd-inference"},
-            {"model": "qwen3-30b-a3b", "tp": (8,), "ep": (8,)},
-        )
-    )
-    buckets = json.loads(compiled["--additional-config"])["override_neuron_config"]
-
-    assert json.loads(drafted["--speculative-config"])["num_speculative_tokens"] == 4
-    # Up to the first power of two that holds 2,048 tokens of prompt and 256 of output.
-    assert buckets["context_encoding_buckets"] == [128, 256, 512, 1024, 2048, 4096]
-    assert "--enable-expert-parallel" in experts
-    assert "launch" not in plan(CAT, **QUESTION | {"tp": (8,)}, framework="optimum-neuron").names
-
-
-def test_one_number_is_a_list_of_one() -> None:
-    several = plan(CAT, **QUESTION | {"tp": (8,)}, reserve="0 B")
-    one = plan(CAT, **QUESTION | {"tp": 8}, reserve="0")
-
-    assert rows(one) == rows(several)
-
-
-def test_a_draft_model_and_narrow_weights_decode_faster() -> None:
-    question = QUESTION | {"model": "llama-3.1-70b", "tpot": "80ms", "ttft": "3s", "tp": (32,)}
-    plain = plan(CAT, **question)
-    draft = plan(CAT, **question, draft="llama-3.2-1b", acceptance=0.9)
-    narrow = plan(CAT, **question, weight_dtype=("fp8",))
-
-    # The same limits with fewer or as many systems.
-    assert draft.number("saturation") / draft.number("chips") > plain.number("saturation") / plain.number("chips")
-    assert narrow.number("saturation") / narrow.number("chips") > plain.number("saturation") / plain.number("chips")
-
-
-def test_a_prefix_cache_shortens_the_first_token() -> None:
-    plain, half = (plan(CAT, **QUESTION, prefix_hit=share) for share in (0.0, 0.5))
-
-    assert half.number("median_ttft") < plain.number("median_ttft")
 
 
 def test_experts_are_split_over_replicas_of_one_system_and_of_several() -> None:
@@ -390,28 +332,10 @@ def test_no_plan() -> None:
 
 
 def test_no_deployment_fits() -> None:
-    """One sentence, whatever the number of deployments."""
     with pytest.raises(RefusalError) as caught:
         plan(CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
 
     assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught.value))
-
-
-def test_model_without_an_even_division_into_stages() -> None:
-    """61 layers on servers each of which is too small: a replica spans several by expert or tensor parallelism."""
-    large = {"model": "deepseek-v3", "rate": 1.0, "tpot": "2s", "ttft": "60s", "on": ("trn1.32xlarge",), "tp": ()}
-
-    assert "deepseek-v3 at 1 requests/s on trn1.32xlarge*" in plan(CAT, **{**QUESTION, **large}).title
-
-
-def test_a_wide_interval_of_chips_is_a_bound() -> None:
-    """The slow end of its times needs more than eight times the chips of the fast end."""
-    large = {"model": "llama-3.3-70b", "tpot": "30ms", "tp": None, "pools": ("disaggregated",)}
-    chips = plan(CAT, **QUESTION | large).answer("chips")
-
-    assert chips.low is not None
-    assert chips.high is None
-    assert int(re.findall(r"needs ([\d,]+),", chips.note)[0].replace(",", "")) > 8 * chips.low
 
 
 def test_context_buckets() -> None:
@@ -459,13 +383,3 @@ class TestConformance(EvaluatorConformance):
         ({**QUESTION, "rate": 0.0}, "misuse"),
         ({**QUESTION, "tpot": "0.1ms"}, "no-plan"),
     )
-
-
-def test_a_low_rate() -> None:
-    """A replica that is mostly idle: one that prefills, and one request at a time in the suggested evaluation."""
-    question = {**QUESTION, "tp": (8,), "rate": 0.01}
-    together, apart = (plan(CAT, **question | {"pools": (pool,)}) for pool in ("aggregated", "disaggregated"))
-
-    assert (together["chips"], apart["prefill_replicas"]) == (16, 1)
-    assert together.suggestions[0].inputs.get("batch", 1) == 1
-    assert together["requests_in_flight"] < 0.5

@@ -104,7 +104,6 @@ def test_power_that_is_not_published(powered: Catalog) -> None:
     ],
 )
 def test_regions(on, place, offered) -> None:
-    """A server that is offered elsewhere has no rent, whatever its price."""
     if offered:
         assert rent(CAT, on, region=place, price="10 USD/h") is not None
     else:

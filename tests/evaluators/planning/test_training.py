@@ -39,7 +39,6 @@ def rows(found: Evaluation) -> list[dict[str, Any]]:
 
 
 def test_the_parts_of_a_plan_agree() -> None:
-    """Time, cost and chip hours follow from step time, price and chips."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*4",))
     (row,) = rows(found)
     steps = math.ceil(100e9 / (row["global_batch"] * 4096))
@@ -85,13 +84,6 @@ def test_given_degrees_have_no_factor_of_the_choice() -> None:
     assert several["step_time"] == pytest.approx(found["step_time"])
 
 
-def test_a_bound_has_no_production_factor() -> None:
-    found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), calibration="none", production_factor=2.0)
-    again = trnspec.evaluate(found.suggestions[0].evaluator, CAT, **found.suggestions[0].inputs)
-
-    assert found["step_time"] == again["step_time"]
-
-
 def test_a_wide_interval_is_a_bound() -> None:
     """Of a large model on many chips, far from measured runs: the plan without losses, and why."""
     asked = SMALL | {"model": "llama-3.1-405b", "tokens": "15T", "on": ("trn2.48xlarge*2048",)}
@@ -108,7 +100,6 @@ def test_a_wide_interval_is_a_bound() -> None:
     ("objective", "column"), [("cost", "expected_cost"), ("time", "expected_time"), ("chips", "chips")]
 )
 def test_plans_are_ranked_by_the_expected_objective(objective: str, column: str) -> None:
-    """Whatever their kind of evidence."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn2.3xlarge"), count=(1, 2, 4), objective=objective, top=20)
     order = [row[column] for row in rows(found)]
 
@@ -179,21 +170,6 @@ def test_the_usual_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(
     assert usual_batch(tokens, 8192, ranks) == batch
 
 
-def test_costs_and_chip_hours_are_not_compared() -> None:
-    """A plan without a price does not beat one with a price."""
-    found = plan(CAT, **SMALL, on=("trn2.48xlarge", "trn3-gen2-ultraserver"), count=(1,), top=20)
-
-    assert [row["run_cost"] is None for row in rows(found)] == [False, True]
-    assert all(row["pareto"] for row in rows(found))
-
-
-def test_without_a_deadline_runs_of_up_to_a_year_are_listed() -> None:
-    found = plan(CAT, **{**SMALL, "tokens": "2T"}, on=("trn1.32xlarge",))
-
-    assert [a.value for a in found.assumptions if a.name == "counts"] == ["runs of up to a year"]
-    assert all(row["run_time"] <= 366 * 86400 for row in rows(found))
-
-
 @pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])
 def test_limits_that_no_plan_meets(limits: dict[str, str]) -> None:
     """The nearest plan, what it misses, and the limits that it would meet."""
@@ -227,21 +203,6 @@ def test_prices_of_every_type_are_listed() -> None:
     assert all(p["region"] and p["date"] for p in prices)
 
 
-def test_confidence_asks_for_more() -> None:
-    question = {**SMALL, "on": ("trn1.32xlarge",), "deadline": "7d"}
-    likely, certain = (plan(CAT, **question, confidence=share) for share in (0.5, 0.9))
-
-    assert certain["in_time"] >= 90
-    assert certain["run_time"] <= likely["run_time"]
-
-
-def test_checkpoints_stop_the_work_for_a_minute_without_a_rate_of_storage() -> None:
-    unknown = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",), count=(1,), mtbf="1000h")
-
-    assert unknown["checkpoint_time"] == 60.0
-    assert "checkpoints" in {a.name for a in unknown.assumptions}
-
-
 def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
     """Each of both that is given has none; the interval of the time of the run is wider with one."""
     question = {**SMALL, "on": ("trn1.32xlarge*4",)}
@@ -260,17 +221,6 @@ def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
     assert rows(given)[0]["time_high"] < rows(usual)[0]["time_high"]
 
 
-def test_spares_replace_servers_that_are_repaired() -> None:
-    """They are rented, and the run takes the same time."""
-    question = {**SMALL, "on": ("trn1.32xlarge*4",), "mtbf": "1000h"}
-    none, given, needed = (plan(CAT, **question, **more) for more in ({}, {"spares": 0.25}, {"repair": "2d"}))
-    # 64 chips of 1,000 h fail every 15.6 h: 3.1 servers are away for 2 days each, at most 6 with 95 %.
-    ratios = [found.number("run_cost") / none.number("run_cost") for found in (given, needed)]
-
-    assert ratios == pytest.approx([1.25, 1 + 6 / 4])
-    assert needed.number("run_time") == none.number("run_time")
-
-
 def test_a_given_price_and_no_price() -> None:
     given = plan(CAT, **SMALL, on=("trn1.32xlarge*4",), price="10 USD/h")
     unknown = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",))
@@ -279,12 +229,6 @@ def test_a_given_price_and_no_price() -> None:
     assert "run_cost" not in unknown.names
     assert rows(unknown)[0]["run_cost"] is None
     assert {a.name: a.value for a in unknown.assumptions}["cost"] == "unknown"
-
-
-def test_systems_without_a_plan_are_named() -> None:
-    mixed = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn1.32xlarge*2", "trn1.2xlarge*1"))
-
-    assert [a.value for a in mixed.assumptions if a.name == "no_plan"] == ["trn1.2xlarge*1"]
 
 
 @pytest.mark.parametrize(
@@ -337,16 +281,6 @@ def test_energy_has_the_power_of_the_chips_with_its_source(powered: Catalog) -> 
     assert "450 W tdp (2026-01)" in result.answer("energy").note
     assert ("trainium2-tdp", "sheet") in {(f.of, f.source) for f in result.figures_used}
     assert "energy" not in {a.name for a in plan(CAT, **asked).answers}
-
-
-def test_the_nearest_plan_without_a_price_meets_the_deadline() -> None:
-    """A budget that cannot be checked is missed by every plan, and decides nothing between them."""
-    given = {**SMALL, "on": ("trn3-gen2-ultraserver",), "deadline": "3d"}
-    free, limited = plan(CAT, **given), plan(CAT, **given, budget="1M")
-
-    assert limited["meets_deadline"] is True
-    assert (free["system"], free["layout"]) == (limited["system"], limited["layout"])
-    assert [s.evaluator for s in limited.suggestions] == ["training"]
 
 
 def test_assumptions_of_failures_and_repair() -> None:

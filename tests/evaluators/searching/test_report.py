@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 import trnspec
 from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.searching.report import run as search_
 from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import run as training_
@@ -48,45 +46,6 @@ def test_search_rows_equal_training_evaluations() -> None:
     assert sum(p.value for p in found.parts) == found["rejected"]
 
 
-def test_search_result_is_the_fastest_feasible() -> None:
-    """A small system, each layout by the evaluator of one."""
-    question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
-    found = run(CAT, **question, microbatch=(1, 2), top=5)
-    times = []
-    for tp, pp, cp, zero, recompute, microbatch, split in itertools.product(
-        (1, 2), (1, 2), (1, 2), range(4), ("none", "full"), (1, 2), (False, True)
-    ):
-        for schedule, interleave in (("1f1b", 1), *(("interleaved", n) for n in (2, 4, 8))):
-            if (split and tp == 1) or (interleave > 1 and pp == 1):
-                continue
-            x = {"tp": tp, "pp": pp, "cp": cp, "zero": zero, "recompute": recompute, "microbatch": microbatch,
-                 "sequence_parallel": split, "schedule": schedule, "interleave": interleave}  # fmt: skip
-            try:
-                one = train(CAT, **question, **x)
-            except RefusalError:
-                continue
-            dp = 2 // (tp * pp * cp)
-            if one["fits"] and (zero == 0 or dp * cp > 1):
-                times.append(one["step_time"])
-
-    assert [row["step_time"] for row in rows(found)] == sorted(times)[:5]
-
-
-@pytest.mark.parametrize(
-    ("model", "on", "batch"),
-    [
-        ("llama-3.1-70b", "trn3-gen2-ultraserver*4", 2048),  # 144 chips, 2,304 ranks
-        ("deepseek-v3", "trn2-ultraserver*16", 4096),  # 61 layers
-    ],
-)
-def test_counts_that_are_not_powers_of_two(model, on, batch) -> None:
-    found = run(CAT, model=model, on=on, seq=8192, global_batch=batch, microbatch=(1,), schedule=("1f1b",), top=1)
-    (row,) = rows(found)
-
-    assert row["tp"] * row["pp"] * row["dp"] * row["cp"] == int(found.title.split(", ")[-1].split()[0].replace(",", ""))
-    assert found["feasible"] > 0
-
-
 def test_stages_of_different_length_are_evaluated() -> None:
     """61 layers over 4 stages."""
     found = run(CAT, model="deepseek-v3", on="trn2-ultraserver*16", seq=4096, global_batch=4096, pp=(4,), zero=(1,),
@@ -94,18 +53,6 @@ def test_stages_of_different_length_are_evaluated() -> None:
     (row,) = rows(found)
 
     assert (row["pp"], row["uneven"], row["zero"]) == (4, True, 1)
-
-
-def test_fixed_options_limit_the_search() -> None:
-    question = {
-        "model": "llama-3.2-1b", "on": "trn1.2xlarge*2", "seq": 1024, "global_batch": 8, "top": 500, "zero": (0, 1),
-        "microbatch": (1,), "schedule": ("1f1b",),
-    }  # fmt: skip
-    everything = rows(run(CAT, **question))
-    limited = rows(run(CAT, **question, tp=(2,), dp=(2,), recompute=("none",)))
-
-    assert limited == [r for r in everything if (r["tp"], r["dp"], r["recompute"]) == (2, 2, "none")]
-    assert limited
 
 
 @pytest.mark.parametrize(
@@ -117,7 +64,6 @@ def test_fixed_options_limit_the_search() -> None:
     ],
 )  # fmt: skip
 def test_refusal_suggests_feasible_layouts(question, changed) -> None:
-    """Each suggestion has an answer."""
     with pytest.raises(RefusalError) as refused:
         run(CAT, **question)
     suggested = [dict(s.inputs) for s in refused.value.suggestions]
@@ -125,14 +71,6 @@ def test_refusal_suggests_feasible_layouts(question, changed) -> None:
     assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == [changed]
     for inputs in suggested:
         assert run(CAT, **inputs)["feasible"] > 0
-
-
-def test_selective_recompute_is_evaluated_where_it_saves_memory() -> None:
-    """A third kind of recompute without flash attention; with it there are no stored scores."""
-    question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
-    flash, written = (run(CAT, **question, flash=flash)["evaluated"] for flash in (True, False))
-
-    assert 3 * flash == 2 * written
 
 
 @pytest.mark.parametrize(
@@ -176,18 +114,6 @@ class TestConformance(EvaluatorConformance):
         ({"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "top": 0}, "misuse"),
         ({"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "microbatch": (0,)}, "misuse"),
     )
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"top": 0}, "top: a whole number of at least 1 is expected, not 0"),
-        ({"schedule": ("2f2b",)}, "schedule: one of 1f1b, interleaved, .* is expected, not '2f2b'"),
-    ],
-)
-def test_misuse(more, message) -> None:
-    with pytest.raises(UsageError, match=message):
-        run(CAT, model="gpt2", on="trn1.2xlarge", seq=1024, global_batch=8, **more)
 
 
 def test_no_layout() -> None:

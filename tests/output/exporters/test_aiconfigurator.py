@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
-from trnspec.output.exporters.aiconfigurator import _number
 from trnspec.yaml import read_text
 
 CAT = Catalog(everything())
@@ -56,11 +55,6 @@ def test_an_ultraserver_is_a_rack() -> None:
         "inter_rack_latency": 1.5e-5,
     } == system("trn2-ultraserver")["node"]
     assert {900_000_000_000} == {system("gb200-nvl72")["node"][key] for key in ("intra_node_bw", "inter_node_bw")}
-
-
-@pytest.mark.parametrize(("value", "text"), [(10**15, "1000000000000000"), (1e-06, "1.0e-06"), (1.5e-06, "1.5e-06")])
-def test_numbers_of_yaml(value, text) -> None:
-    assert text == _number(value)
 
 
 # The program itself.

@@ -79,17 +79,7 @@ def test_a_hypercube_is_pairs_of_pairs() -> None:
     assert {(e.a, e.b) for e in changed["trn1.32xlarge"].topology.build().edges} == neighbours(data)
 
 
-def test_a_pair_of_chips_is_no_ring() -> None:
-    assert ["FullyConnected"] == network("trn1.32xlarge", with_topology("ring", [2]))["topology"]
-    assert ["FullyConnected"] == network("trn1.32xlarge", with_topology("chain", [2]))["topology"]
-
-
-def test_dimensions_of_one_are_left_out() -> None:
-    assert [4] == network("trn1.32xlarge", with_topology("torus", [1, 4]))["npus_count"]
-
-
 def test_a_switch() -> None:
-    """What a chip has to the switch is half of what the fabric states for both directions."""
     changed = CAT.replace("trn3-gen1-server", {"fabric.bandwidth": "2,048 GB/s"})
     data = network("trn3-gen1-server", changed)
 

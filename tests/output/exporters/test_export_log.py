@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import document, graph, source
 from tests.support.small_catalog import GRAPH
 from trnspec.output.exporters.export_log import ExportLog, in_unit, number
 from trnspec.output.exporters.exported import Assumption, ExportError
@@ -28,14 +27,6 @@ def test_use_remembers_the_figure() -> None:
     assert () == account.assumptions
 
 
-def test_looking_is_not_using() -> None:
-    account = export_log()
-
-    assert account.find(FULL, "peak.dense.bf16") is not None
-    assert account.find(FULL, "peak.dense.fp4") is None
-    assert () == account.used
-
-
 def test_uncertain_fields_are_assumptions() -> None:
     """Derived, noted and qualified figures each say so; a figure that is printed plainly says nothing."""
     account = export_log()
@@ -47,22 +38,6 @@ def test_uncertain_fields_are_assumptions() -> None:
         "memory.bandwidth": "~3 TB/s (full memory.bandwidth) is used as an exact value, without its '~'",
         "links.bandwidth.both": "1 TB/s (full links.bandwidth.both): a note",
     } == {a.field: a.says for a in account.assumptions}
-
-
-def test_an_unresolved_rival_is_reported() -> None:
-    chip = document(
-        "Chip",
-        "torn",
-        "spec: {peak: {}, memory: {capacity: 8 GiB}}\nclaims:\n"
-        "  - {at: spec.memory.capacity, says: 9 GiB, source: page, verdict: unresolved, reason: Who knows.}",
-        "source: page",
-    )
-    known = graph(source("page", "2024-02"), chip)
-    account = ExportLog(known, known.named("torn"), "form")
-    account.need("memory", known.named("torn"), "memory.capacity")
-
-    (reported,) = account.assumptions
-    assert "page says 9 GiB, and the conflict is unresolved" in str(reported)
 
 
 def test_the_same_is_noted_once() -> None:

@@ -6,8 +6,6 @@ import pytest
 
 import trnspec
 from trnspec.builtin import plugin
-from trnspec.errors import UsageError
-from trnspec.output.exporters import export, export_all
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
 
 CAT = trnspec.load()
@@ -58,19 +56,6 @@ def test_other_kinds_are_refused() -> None:
 
     assert {"no-fabric"} == {r for (_, n), r in reasons.items() if n == "trainium2"}
     assert {"no-chips"} == {r for (_, n), r in reasons.items() if n != "trainium2"}
-
-
-def test_only_json_takes_the_whole_catalog() -> None:
-    assert '"name": "trainium2"' in CAT.export().text
-    with pytest.raises(UsageError, match="exports one document at a time"):
-        CAT.export("svg")
-
-
-def test_methods_and_functions_agree() -> None:
-    node = CAT.graph.named("trn2-ultraserver")
-
-    assert export("dot", node, CAT.graph) == CAT["u-trn2x64"].export("dot")
-    assert export_all("json", CAT.graph) == CAT.export("json")
 
 
 @pytest.mark.parametrize("format", OF_SYSTEMS)

@@ -12,7 +12,6 @@ import trnspec
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.export_log import ExportLog
-from trnspec.output.exporters.infragraph import _runs
 from trnspec.output.exporters.link_table import link_table
 from trnspec.yaml import read_text
 
@@ -46,12 +45,6 @@ def test_a_server_is_one_device() -> None:
     } == device["links"][0]["physical"]
 
 
-def test_links_between_servers_have_their_own_rate() -> None:
-    rates = {n: each["physical"]["bandwidth"]["gigabytes_per_second"] for n, each in links("trn2-ultraserver").items()}
-
-    assert {"neuronlink-v3": 128, "neuronlink-v3-z-between": 64} == rates
-
-
 def test_a_connection_to_a_switch_has_the_rate_of_all_its_links() -> None:
     assert [450] == [each["physical"]["bandwidth"]["gigabytes_per_second"] for each in links("p5.48xlarge").values()]
 
@@ -72,16 +65,6 @@ def test_chips_without_a_declared_fabric() -> None:
         a.says for a in several.assumptions if a.field == "edges"
     ]
     assert [] == [a for a in one.assumptions if a.field == "edges"], "one chip has no other"
-
-
-def test_runs_hold_each_pair_once() -> None:
-    pairs = {(a, b) for a in range(7) for b in range(7) if (a * b + a) % 3 == 1}
-    found = Counter()
-    for one, other, scheme in _runs(pairs):
-        a, b = (range(*map(int, text[1:-1].split(":"))) for text in (one, other))
-        found.update(zip(a, b, strict=True) if scheme == "one2one" else ((x, y) for x in a for y in b))
-
-    assert dict.fromkeys(pairs, 1) == found
 
 
 # The package itself.
@@ -120,7 +103,6 @@ def described(each: networkx.Graph) -> tuple:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_package_builds_the_fabric_of_the_catalog(package, name) -> None:
-    """It deserialises and validates the file; chips, switches and connections of its graph are those of the catalog."""
     service = package.InfraGraphService()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # chips without links, where none are known, and deprecations of protobuf

@@ -48,15 +48,7 @@ def test_every_link_has_a_class(name) -> None:
     assert found.chips == found.shape.nodes == CAT[name].chip_count
 
 
-def test_the_structure_is_that_of_the_catalog() -> None:
-    """Classes give names to links; they add none and take none away."""
-    for name in ("trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"):
-        ours, theirs = link_table(export_log(name)).shape.build(), CAT[name].topology.build()
-        assert [(e.a, e.b) for e in theirs.edges] == [(e.a, e.b) for e in ours.edges]
-
-
 def test_links_of_a_server_join_its_own_chips() -> None:
-    """Chips are numbered server by server: what is called within a server stays there, and the rest leaves it."""
     found = link_table(export_log("trn2-ultraserver"))
     edges = found.shape.build().edges
 
@@ -77,19 +69,6 @@ def test_links_of_a_server_join_its_own_chips() -> None:
 )
 def test_out_of_a_chip(name, expected) -> None:
     assert expected * GB == out_of_a_chip(export_log(name), "bandwidth")
-
-
-def test_links_out_of_a_chip_equal_printed_bandwidth() -> None:
-    """Links times rate is half of the bandwidth that the fabric states for both directions."""
-    for name in ("trn1.32xlarge", "trn2.48xlarge"):
-        assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(export_log(name), "x")
-
-
-def test_unknown_network_between_servers_is_reported() -> None:
-    account = export_log("trn3-gen2-ultraserver")
-    out_of_a_chip(account, "bandwidth")
-
-    assert any("from server to server is not counted" in a.says for a in account.assumptions)
 
 
 def test_latency_is_printed_or_zero() -> None:

@@ -41,13 +41,6 @@ def test_trn1() -> None:
     } == config("trn1.32xlarge")
 
 
-def test_an_ultraserver_is_one_node() -> None:
-    found = config("trn2-ultraserver")
-
-    assert (640, 1600) == (found["intra_node_bandwidth_in_GB_per_sec"], found["inter_node_bandwidth_in_GB_per_sec"])
-    assert 1.5e-6 == found["intra_node_min_message_latency"]
-
-
 def test_figures_follow_the_catalog() -> None:
     changes = {"memory.capacity": "128 GiB", "peak.dense.fp16": "700 TFLOPS", "peak.dense.int8": "1.4 POPS"}
     found = config("trn2.48xlarge", CAT.replace("trainium2", changes))
@@ -57,7 +50,6 @@ def test_figures_follow_the_catalog() -> None:
 
 @pytest.mark.parametrize("name", [*FABRICS, *WHOLE])
 def test_assumed_and_used_fields_of_llm_analysis(name) -> None:
-    """The keys that the catalog cannot fill by itself each have a reason."""
     made = CAT[name].export("llm-analysis")
     assumed = {a.field for a in made.assumptions}
     used = {u.field for u in made.used}
