@@ -60,7 +60,7 @@ BANDWIDTH = FigureShape(Dimension.BANDWIDTH)
         (Bandwidth, BANDWIDTH),
         (Bandwidth | None, BANDWIDTH),
         (Optional[Bandwidth], BANDWIDTH),  # noqa: UP045  # the old spelling is what is tested
-        (Quantity, TextShape()),
+        (Quantity, TextShape(is_quantity=True)),
         (str, TextShape()),
         (Name, TextShape(NAME_PATTERN)),
         (Text, TextShape(Pattern(r"\S", "a text that is not empty"))),
@@ -111,7 +111,7 @@ def test_a_class_may_contain_itself():
     ("cls", "path", "shape"),
     [
         (Chip, "memory.bandwidth", BANDWIDTH),
-        (Chip, "memory.bandwidth.value", TextShape()),
+        (Chip, "memory.bandwidth.value", TextShape(is_quantity=True)),
         (Chip, "memory.bandwidth.source", RefShape(Source)),
         (Chip, "memory.bandwidth.derived", shape_of(Text)),
         (Chip, "memory.bandwidth.value.value", None),

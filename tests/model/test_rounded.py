@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from trnspec.loading.conversion import converter
+from trnspec.model.reflection import shape_of
 from trnspec.model.rounded import count_of, interval_of, rounded
 from trnspec.model.transformers.model import Parameters
 
@@ -41,6 +42,6 @@ def test_a_whole_number_is_exact():
 
 @pytest.mark.parametrize("plain", ["70.6 B", {"value": "671B", "where": "README.md"}, 8030261248])
 def test_it_comes_back_as_written(plain):
-    parameters = converter().structure({"total": plain}, Parameters)
+    parameters = converter().structure({"total": plain}, shape_of(Parameters))
 
     assert converter().unstructure(parameters) == {"total": plain}

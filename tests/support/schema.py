@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-import attrs
 from attrs import field, frozen
 from hypothesis import strategies as st
 
@@ -303,9 +302,8 @@ def normal(kind: str, data: Mapping[str, Any]) -> str:
 
 def _normal(shape: Shape, value: Any) -> Any:
     if isinstance(shape, ObjectShape):
-        defaults = {a.name: a.default for a in attrs.fields(shape.cls)}
         every = {k: _normal(shape.fields[k].shape, _bare(shape, k, v)) for k, v in value.items()}
-        return {k: v for k, v in every.items() if v not in ([], defaults[k]) and not _no_names(shape, k, v)}
+        return {k: v for k, v in every.items() if v not in ([], shape.fields[k].default) and not _no_names(shape, k, v)}
     if isinstance(shape, ListShape):
         return [_normal(shape.item, item) for item in value]
     if isinstance(shape, MapShape):
@@ -329,5 +327,4 @@ def _no_names(shape: ObjectShape, key: str, value: Any) -> bool:
     """An empty mapping of names, or of known keys where that is the default."""
     field = shape.fields[key]
     empty = isinstance(field.shape, MapShape) or (isinstance(field.shape, ObjectShape) and not field.required)
-    default = next(a.default for a in attrs.fields(shape.cls) if a.name == key)
-    return value == {} and empty and (isinstance(field.shape, MapShape) or default is not None)
+    return value == {} and empty and (isinstance(field.shape, MapShape) or field.default is not None)

@@ -1,38 +1,42 @@
 """Plain data to typed values by cattrs, whose errors have paths, and typed values to plain data.
 
 It is as strict as the schema, so that accepted data needs no further check: ``True`` is not 1, 3.9 is not 3, an extra
-key is rejected, ``null`` is not "absent".
+key is rejected, ``null`` is not "absent". Types for cattrs are the shapes of the description of documents.
 """
 
 from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
 from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
 
 from trnspec.errors import QuantityError
-from trnspec.loading.values import (
-    exactly,
-    input_value,
-    int_or_text,
-    matching,
-    named,
-    number,
-    one_of,
-    quantity,
-    text,
-)
-from trnspec.model.annotations import Least, Measures, Pattern, Rounded
+from trnspec.loading.values import exactly, named, number, one_of, quantity, text
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, hints_of
-from trnspec.model.rounded import RoundedCount, rounded
-from trnspec.model.scenarios import InputValue
+from trnspec.model.reflection import (
+    ChoiceShape,
+    EitherShape,
+    Field,
+    FigureShape,
+    FlagShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    fields_of,
+    shape_of,
+    type_words,
+)
+from trnspec.model.rounded import RoundedCount
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
@@ -43,40 +47,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 Hook = Callable[[Any, Any], Any]
-
-
-def _of_origin(origin: Any) -> Callable[[Any], bool]:
-    return lambda annotation: get_origin(annotation) is origin
-
-
-def _is_optional(annotation: Any) -> bool:
-    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
-
-
-def _optional(annotation: Any, converter: Converter) -> Hook:
-    union: Any = Union
-    inner = union[tuple(a for a in get_args(annotation) if a is not type(None))]
-
-    def hook(value: Any, _: Any) -> Any:
-        if value is None:
-            raise ValueError("null is not a value: leave the key out")
-        return converter.structure(value, inner)
-
-    return hook
-
-
-def _leaf(build: Build) -> Hook:
-    """The hook of a value without parts."""
-    return lambda value, _: build(value)
-
-
-def _reference(annotation: Any, _: Converter) -> Hook:
-    (target,) = get_args(annotation)
-    return _leaf(named(target if isinstance(target, type) else None))
-
-
-def _words(annotation: Any, _: Converter) -> Hook:
-    return _leaf(one_of(get_args(annotation)))
+"""A function of cattrs from plain data, and their type, to a value."""
 
 
 class _FigureConverter(Converter):
@@ -87,41 +58,65 @@ class _FigureConverter(Converter):
         self.units = units
 
 
-def _annotated(annotation: Any, converter: _FigureConverter) -> Hook:
-    base, *marks = get_args(annotation)
-    if base is Figure:
-        return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), converter)
-    inner = converter.get_structure_hook(base)
-    patterns = [m for m in marks if isinstance(m, Pattern)]
-    checks = [matching(m) for m in patterns]
-    least = [m.value for m in marks if isinstance(m, Least)]
-    may_be_rounded = any(isinstance(m, Rounded) for m in marks)
+def _hook(shape: Shape, converter: _FigureConverter) -> Hook:  # noqa: PLR0911  # one branch for each shape
+    match shape:
+        case ObjectShape(cls):
+            return _object(cls, converter)
+        case FigureShape(dimension):
+            return _figure(dimension, converter)
+        case ListShape(item):
+            return _collection(list, "a list", (item,), tuple, converter)
+        case MapShape(value):
+            return _collection(dict, "a mapping", (TextShape(), value), dict, converter)
+        case EitherShape(options):
+            return _either(shape, [converter.get_structure_hook(option) for option in options])
+        case RefShape(target):
+            return _leaf(named(target))
+        case TextShape(pattern, is_quantity):
+            return _leaf(quantity(converter.units) if is_quantity else text(pattern))
+        case NumberShape(whole, least, may_be_rounded):
+            return _leaf(number(whole=whole, least=least, may_be_rounded=may_be_rounded))
+        case FlagShape():
+            return _leaf(exactly(bool, "true or false"))
+        case ChoiceShape(words):
+            return _leaf(one_of(words))
+
+
+def _leaf(build: Build) -> Hook:
+    """The hook of a value without parts."""
+    return lambda value, _: build(value)
+
+
+def _either(shape: EitherShape, options: list[Hook]) -> Hook:
+    def hook(value: Any, _: Any) -> Any:
+        for option in options:
+            try:
+                return option(value, shape)
+            except Exception:  # noqa: BLE001, S112  # the value may be of the next shape
+                continue
+        raise ValueError(f"{value!r} is none of {', '.join(map(type_words, shape.options))}")
+
+    return hook
+
+
+def _collection(cls: Any, words: str, inside: tuple[Shape, ...], result: Any, converter: Converter) -> Hook:
+    inner = converter.get_structure_hook(types.GenericAlias(cls, inside))
 
     def hook(value: Any, _: Any) -> Any:
-        for pattern in patterns:
-            value = pattern.text_of(value)
-        value = rounded(value) if may_be_rounded and type(value) is str else inner(value, base)
-        for check in checks:
-            check(value)
-        for bound in least:
-            if value < bound:
-                raise ValueError(f"{value!r} is less than {bound}")
-        return value
+        if type(value) is not cls:
+            raise ValueError(f"{value!r} is not {words}")
+        return result(inner(value, cls))
 
     return hook
 
 
 def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
-    units = converter.units
-
-    @functools.cache
-    def rest() -> Hook:
-        return _object(Figure, converter)
+    units, as_mapping = converter.units, _object(Figure, converter)
 
     def hook(value: Any, _: Any) -> Figure:
         if type(value) is str:
             return Figure(value=parse(value, dimension, units))
-        figure: Figure = rest()(value, Figure)
+        figure: Figure = as_mapping(value, Figure)
         if dimension is not None:
             parse(figure.value.text, dimension, units)
         return figure
@@ -129,95 +124,50 @@ def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
     return hook
 
 
-def _tuple(annotation: Any, converter: Converter) -> Hook:
-    items: Any = types.GenericAlias(list, get_args(annotation)[:1])
-
-    def hook(value: Any, _: Any) -> tuple[Any, ...]:
-        if type(value) is not list:
-            raise ValueError(f"{value!r} is not a list")
-        return tuple(converter.structure(value, items))
-
-    return hook
+_ORIGIN: Any = shape_of(Origin)
 
 
-def _mapping(annotation: Any, converter: Converter) -> Hook:
-    items: Any = types.GenericAlias(dict, get_args(annotation))
-
-    def hook(value: Any, _: Any) -> Mapping[str, Any]:
-        if type(value) is not dict:
-            raise ValueError(f"{value!r} is not a mapping")
-        mapping: Mapping[str, Any] = converter.structure(value, items)
-        return mapping
-
-    return hook
-
-
-def _with_origin(annotation: Any, converter: Converter) -> Hook:
-    """A hook for a count or a word that may be a mapping of the value and its origin."""
-    inner = converter.get_structure_hook(annotation)
+def _member(member: Field, converter: Converter) -> Hook:
+    """The hook of a field; a count or a word may be a mapping of the value and its origin."""
+    inner = converter.get_structure_hook(member.shape)
 
     def hook(value: Any, _: Any) -> Any:
-        if type(value) is not dict:
-            return inner(value, annotation)
-        origin = converter.structure({key: v for key, v in value.items() if key != "value"}, Origin)
+        if value is None:
+            raise ValueError("null is not a value" + ("" if member.required else ": leave the key out"))
+        if not member.sourced or type(value) is not dict:
+            return inner(value, member.shape)
+        origin = converter.structure({key: v for key, v in value.items() if key != "value"}, _ORIGIN)
         if "value" not in value:
             raise ValueError("value is missing")
-        bare = inner(value["value"], annotation)
+        bare = inner(value["value"], member.shape)
         return bare if origin == Origin() else sourced(bare, origin)
 
     return hook
 
 
-@functools.cache  # cattrs calls this for every class with a field of this class
 def _object(cls: Any, converter: Converter) -> Hook:
-    from cattrs.gen import make_dict_structure_fn, override
+    @functools.cache  # on first use, because a class may contain itself
+    def inner() -> Callable[[Any, Any], Any]:
+        from cattrs.gen import make_dict_structure_fn, override
 
-    attrs.resolve_types(cls)  # cattrs uses the annotations that attrs has resolved
-    hints = hints_of(cls)
-    hooks: dict[str, Any] = {
-        name: override(struct_hook=_with_origin(hints[name], converter))
-        for name, member in ObjectShape(cls).fields.items()
-        if member.sourced
-    }
-    inner = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **hooks)
+        hooks: Any = {name: override(struct_hook=_member(each, converter)) for name, each in fields_of(cls).items()}
+        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **hooks)
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise ValueError(f"{value!r} is not a mapping")
-        return inner(value, cls)
+        return inner()(value, cls)
 
     return hook
 
 
 @functools.cache
 def converter(units: UnitTable = UNITS) -> Converter:
-    """The converter whose errors have paths."""
+    """The converter from plain data to values of a :data:`Shape`, whose errors have paths, and back."""
     converter = _FigureConverter(units)
-    factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
-        (attrs.has, _object),
-        (_of_origin(tuple), _tuple),
-        (_of_origin(Mapping), _mapping),
-        (_is_optional, _optional),
-        (_of_origin(Annotated), _annotated),
-        (_of_origin(Ref), _reference),
-        (_of_origin(Literal), _words),
-    )
-    for predicate, factory in factories:
-        converter.register_structure_hook_factory(predicate, factory)
-    leaves: tuple[tuple[Any, Build], ...] = (
-        (int, exactly(int, "a whole number")),
-        (bool, exactly(bool, "true or false")),
-        (float, number),
-        (str, text),
-        (int | str, int_or_text),
-        (Quantity, quantity(units)),
-    )
-    for leaf, build in leaves:
-        converter.register_structure_hook(leaf, _leaf(build))
-    # A union is compared with each annotation: a predicate of its class would find other unions.
-    converter.register_structure_hook_func(lambda annotation: annotation == InputValue, _leaf(input_value))
+    of_shape: Any = _hook
+    converter.register_structure_hook_factory(lambda shape: isinstance(shape, Shape), of_shape)
     converter.register_unstructure_hook(Quantity, lambda q: q.text)
-    converter.register_unstructure_hook_factory(_of_origin(Ref), lambda _: str)
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)
     converter.register_unstructure_hook(Ref, str)
     converter.register_unstructure_hook(Figure, _plain_figure)
@@ -228,19 +178,16 @@ def converter(units: UnitTable = UNITS) -> Converter:
 
 
 def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    fields = attrs.fields(cls)
-
     def hook(value: Any) -> dict[str, Any]:
         # A default value is the same as an absent key, unless it has a source of its own.
-        present = ((a, getattr(value, a.name)) for a in fields)
-        return {a.name: converter().unstructure(v) for a, v in present if v != _default(a) or origin_of(v) is not None}
+        present = ((each, getattr(value, each.name)) for each in fields_of(cls).values())
+        return {
+            each.name: converter().unstructure(v)
+            for each, v in present
+            if v != each.default or origin_of(v) is not None
+        }
 
     return hook
-
-
-def _default(attribute: attrs.Attribute[Any]) -> Any:
-    default: Any = attribute.default
-    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]  # a class
 
 
 def _plain_sourced(cls: type) -> Callable[[Any], Any]:

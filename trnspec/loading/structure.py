@@ -8,7 +8,7 @@ import attrs
 
 from trnspec.loading.conversion import converter, rejections_of
 from trnspec.model.document import API_VERSIONS, Claim, Metadata, Node
-from trnspec.model.reflection import unless_announced
+from trnspec.model.reflection import shape_of, unless_announced
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
 
@@ -45,12 +45,13 @@ def structure(
     parts: dict[str, Any] = {}
     cls: Any
     for key, cls in (("metadata", Metadata), ("spec", spec), ("claims", tuple[Claim, ...])):
+        shape: Any = shape_of(cls)  # of another type than cattrs expects
         if key not in data:
             if key != "claims":
                 rejections.append(Rejection((), f"{key} is missing"))
             continue
         try:
-            parts[key] = converter(units).structure(data[key], cls)
+            parts[key] = converter(units).structure(data[key], shape)
         except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
             rejections += [Rejection((key, *path), message) for path, message in rejections_of(error)]
     if (found := parts.get("spec")) is not None and getattr(found, "status", None) is None:

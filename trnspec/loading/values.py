@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import spread
+from trnspec.model.rounded import rounded
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.yaml.text import UNSAFE
 
@@ -19,13 +20,20 @@ Build = Callable[[Any], Any]
 """A function from plain data to a value; it raises ``ValueError`` or ``QuantityError``."""
 
 
-def text(value: Any) -> str:
-    """A text without control characters."""
-    if type(value) is not str:
-        raise ValueError(f"{value!r} is not a text")
-    if not (value.isascii() and value.isprintable()) and UNSAFE.search(value):
-        raise ValueError(f"{value!r} holds a control character")
-    return value
+def text(pattern: Pattern | None) -> Build:
+    """A text without control characters, which matches a pattern if there is one."""
+    match = None if pattern is None else matching(pattern)
+
+    def build(value: Any) -> str:
+        if pattern is not None:
+            value = pattern.text_of(value)
+        if type(value) is not str:
+            raise ValueError(f"{value!r} is not a text")
+        if not (value.isascii() and value.isprintable()) and UNSAFE.search(value):
+            raise ValueError(f"{value!r} holds a control character")
+        return value if match is None else match(value)
+
+    return build
 
 
 def exactly(cls: type, words: str) -> Build:
@@ -39,29 +47,20 @@ def exactly(cls: type, words: str) -> Build:
     return build
 
 
-def number(value: Any) -> float:
-    """A number."""
-    if type(value) not in (int, float):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
+def number(*, whole: bool, least: int | None, may_be_rounded: bool) -> Build:
+    """A number: whole, at least some value, or as publishers round it."""
 
+    def build(value: Any) -> float:
+        if may_be_rounded and type(value) is str:
+            value = rounded(value)
+        elif type(value) not in ((int,) if whole else (int, float)):
+            raise ValueError(f"{value!r} is not a {'whole ' if whole else ''}number")
+        result: float = value if whole else float(value)
+        if least is not None and result < least:
+            raise ValueError(f"{value!r} is less than {least}")
+        return result
 
-def int_or_text(value: Any) -> int | str:
-    """A whole number or a text."""
-    if type(value) not in (int, str):
-        raise ValueError(f"{value!r} is neither a whole number nor a text")
-    return text(value) if type(value) is str else value
-
-
-def input_value(value: Any) -> bool | int | float | str | tuple[Any, ...]:
-    """A value of an input of an evaluator: a scalar, or a list of texts or of whole numbers."""
-    if type(value) is list:
-        if {type(item) for item in value} not in (set(), {int}, {str}):
-            raise ValueError(f"{value!r} is not a list of texts or of whole numbers")
-        return tuple(text(item) if type(item) is str else item for item in value)
-    if type(value) not in (bool, int, float, str):
-        raise ValueError(f"{value!r} is neither a number, a text, true or false, nor a list")
-    return text(value) if type(value) is str else value
+    return build
 
 
 def matching(pattern: Pattern) -> Callable[[str], str]:

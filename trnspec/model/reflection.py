@@ -47,9 +47,10 @@ class RefShape:
 
 @frozen
 class TextShape:
-    """A text that matches the pattern, when there is one."""
+    """A text that matches the pattern, when there is one; ``is_quantity`` marks that of a figure."""
 
     pattern: Pattern | None = None
+    is_quantity: bool = False
 
 
 @frozen
@@ -128,6 +129,7 @@ class Field:
         name: Its name.
         shape: The shape of its value.
         required: Whether every document must have it.
+        default: Its value where a document does not have it; ``attrs.NOTHING`` if there is none.
         description: A sentence; empty where the docstring of the class has none.
         example: An example value, or an empty text.
         extensive: Whether its values add up over the parts of a system.
@@ -137,6 +139,7 @@ class Field:
     name: str
     shape: Shape
     required: bool
+    default: Any = field(eq=False)
     description: str = field(eq=False)
     example: str = field(eq=False)
     extensive: bool
@@ -184,7 +187,7 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0911  # one branch for
         measures = mark(Measures) or Measures(None)
         return FigureShape(measures.dimension, measures.decimal)
     if annotation in (str, Quantity):
-        return TextShape(mark(Pattern))
+        return TextShape(mark(Pattern), annotation is Quantity)
     if annotation is bool:
         return FlagShape()
     if annotation in (int, float):
@@ -209,27 +212,31 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0911  # one branch for
 
 
 @functools.cache
-def hints_of(cls: type) -> Mapping[str, Any]:
-    """The evaluated annotations of a class by attribute."""
-    return typing.get_type_hints(cls, include_extras=True)
-
-
-@functools.cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields of a class by name, in its order."""
-    hints, docs = hints_of(cls), field_docs(cls)
+    docs = field_docs(cls)
     fields: dict[str, Field] = {}
-    for a in attrs.fields(cls):
+    attributes: tuple[attrs.Attribute[Any], ...] = attrs.fields(attrs.resolve_types(cls))
+    for a in attributes:
         if a.init:
-            shape = shape_of(hints[a.name])
+            annotation: Any = a.type
+            shape = shape_of(annotation)
             text, example = docs.get(a.name, ("", None))
             # Counts, words and dates; figures have sources anyway.
             plain = isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
             sourced = getattr(cls, "SOURCED", True) and a.name != "note" and plain
             required = a.default is attrs.NOTHING or a.name in unless_announced(cls)
-            extensive = _marked_extensive(hints[a.name])
-            fields[a.name] = Field(a.name, shape, required, text, example or "", extensive, sourced)
+            extensive = _marked_extensive(annotation)
+            fields[a.name] = Field(a.name, shape, required, default_of(a), text, example or "", extensive, sourced)
     return fields
+
+
+def default_of(attribute: attrs.Attribute[Any]) -> Any:
+    """The default value of an attribute; ``attrs.NOTHING`` for one without, or with one that depends on the object."""
+    default: Any = attribute.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class
+        return attrs.NOTHING if default.takes_self else default.factory()
+    return default
 
 
 def unless_announced(cls: type) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
             another type.
     """
     from trnspec.model.json_schema import example_of
-    from trnspec.model.reflection import field_docs, shape_of, unless_announced
+    from trnspec.model.reflection import default_of, field_docs, shape_of, unless_announced
     from trnspec.model.samples import has_shape
 
     name, annotation = attribute.name, attribute.type
@@ -215,9 +215,7 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
         raise ValueError(f"{_unsuited(hint) or described(error)}; {FIELD_TYPES}") from error
     if example := field_docs(cls).get(name, ("", None))[1]:
         example_of(shape, example)
-    default: Any = attribute.default
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class
-        default = attrs.NOTHING if default.takes_self else default.factory()
+    default = default_of(attribute)
     may_lack = type(None) in get_args(hint) or name in unless_announced(cls)
     may_be = default is attrs.NOTHING or (default is None and may_lack) or has_shape(default, shape)
     if not may_be:
