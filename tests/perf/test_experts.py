@@ -86,45 +86,6 @@ def test_routing_to_some_nodes(limit) -> None:
     assert byte_time(links, float(k), PER_COPY, within) == byte_time(links, float(k), PER_COPY)
 
 
-def test_four_of_eight_nodes() -> None:
-    """DeepSeek-V3: 3.15 copies over the network instead of 4.6."""
-    servers = (("server", 8.0, 1e9, 0.0), ("network", float("inf"), 1.0, 0.0))
-    links = exchange(machine(system(servers, 64), IDEAL, "bf16"), 64.0, 1.0)
-
-    assert byte_time(links, 8.0, PER_NODE) == pytest.approx(4.5947, abs=1e-4)
-    assert byte_time(links, 8.0, PER_NODE, reach(links, 4.0)) == pytest.approx(3.1496, abs=1e-4)
-    assert 1.0 == reach(links, 0.0) == reach(links, 8.0) == reach(links, 63.0)
-
-
-def test_levels_work_at_once() -> None:
-    """The slowest counts."""
-    links = evolve(exchange(levels(2.0, 4.0, 4.0), 8.0, 1.0), bytes=(1.0, 3.0, 0.0, 20.0))
-    parts = [evolve(links, bytes=tuple(b if i == j else 0.0 for j, b in enumerate(links.bytes))) for i in (0, 1, 3)]
-
-    for way in (PER_COPY, PER_NODE):
-        assert byte_time(links, 2.0, way) == max(byte_time(part, 2.0, way) for part in parts)
-
-
-def test_copies() -> None:
-    assert copies(1.0, 8.0, PER_NODE) == 1.0
-    assert copies(1.0, 8.0, PER_COPY) == copies(64.0, 8.0, PER_COPY) == 8.0
-    # With that many ranks no two experts are on one.
-    assert copies(2.0**20, 8.0, PER_NODE) == pytest.approx(8.0, rel=1e-5)
-    assert copies(4.0, 0.0, PER_NODE) == 0.0
-    # Beyond 63 experts of a token nothing changes that could be seen.
-    assert copies(4.0, 63.0, PER_NODE) == copies(4.0, 200.0, PER_NODE) == pytest.approx(4.0, rel=1e-7)
-
-
-@pytest.mark.parametrize("on", SYSTEMS, ids=range(len(SYSTEMS)))
-def test_the_farthest_level_has_the_latency(on) -> None:
-    e = IDEAL.__class__(hop=1e-6, network_hop=3e-6)
-    numbers = machine(on, e, "bf16")
-    for n in (2.0, 4.0, 16.0, 32.0):
-        used = next((v for v in on.levels if n <= v.ranks), on.levels[-1])
-        expected = used.latency or (e.network_hop if used.name == "network" else e.hop)
-        assert exchange(numbers, n, 1.0).hop == expected
-
-
 @pytest.mark.parametrize("on", SYSTEMS, ids=range(len(SYSTEMS)))
 def test_a_column_has_the_bits_of_single_calls(on) -> None:
     numbers = machine(on, IDEAL, "bf16")
@@ -152,7 +113,6 @@ def test_a_power_with_few_digits(n) -> None:
 
 @pytest.mark.parametrize(("ranks", "level"), [(2.0, 1.0), (8.0, 2.0), (16.0, 3.0), (32.0, 4.0)])
 def test_a_message_takes_the_latency_of_the_widest_level_that_it_uses(ranks, level) -> None:
-    """Experts within a chip do not pay the latency of its server, and so on."""
     inner = (("chip", 2.0, 1e9, 1.0), ("server", 8.0, 1e9, 2.0), ("ultraserver", 16.0, 1e9, 3.0))
     found = machine(system((*inner, ("network", float("inf"), 1e9, 4.0)), 256), IDEAL, "bf16")
 

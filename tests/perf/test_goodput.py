@@ -45,7 +45,6 @@ def test_no_other_interval_is_shorter(checkpoint: float, hours: float, restart: 
 
 
 def test_the_expected_time_is_that_of_a_simulated_run() -> None:
-    """5,000 intervals with failures at random."""
     random.seed(11)
     mtbf, checkpoint, restart, parts = 8000.0, 60.0, 300.0, 5000
     interval = optimal_interval(checkpoint, mtbf)
@@ -64,18 +63,6 @@ def test_the_expected_time_is_that_of_a_simulated_run() -> None:
 
     assert elapsed == pytest.approx(expected.total, rel=0.03)
     assert elapsed / mtbf == pytest.approx(expected.failures, rel=0.03)
-
-
-def test_without_cost_there_is_no_loss() -> None:
-    assert goodput(1e6, mtbf=1e5, checkpoint=0.0, restart=0.0).share == 1.0
-
-
-@given(st.floats(1e3, 1e8), st.floats(1e3, 1e7), st.floats(0.0, 1e4), st.floats(0.0, 1e4))
-def test_a_share_is_at_most_one(work: float, mtbf: float, checkpoint: float, restart: float) -> None:
-    found = goodput(work, mtbf=mtbf, checkpoint=checkpoint, restart=restart)
-
-    assert 0.0 < found.share <= 1.0
-    assert math.isfinite(found.total)
 
 
 def test_spare_servers_are_a_quantile() -> None:

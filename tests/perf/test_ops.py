@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from trnspec.perf import ops
 
 FLOATS = st.floats(-1e15, 1e15, allow_nan=False)
-WHOLE = st.integers(1, 2**52).map(float)
+WHOLE = st.integers(0, 2**52).map(float)
 PAIRS = st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=40)
 
 
@@ -25,9 +23,9 @@ def same(expected: list[float], actual: np.ndarray) -> None:
 def test_of_two(pairs):
     a, b = (np.array(column) for column in zip(*pairs, strict=True))
     # The sign of a zero among equals may differ; it is nowhere divided by.
-    same([ops.larger(x, y) + 0.0 for x, y in pairs], ops.larger(a, b) + 0.0)
-    same([ops.smaller(x, y) + 0.0 for x, y in pairs], ops.smaller(a, b) + 0.0)
-    same([ops.where(x > y, x, y) for x, y in pairs], ops.where(a > b, a, b))
+    assert [max(x, y) for x, y in pairs] == [ops.larger(x, y) for x, y in pairs] == ops.larger(a, b).tolist()
+    assert [min(x, y) for x, y in pairs] == [ops.smaller(x, y) for x, y in pairs] == ops.smaller(a, b).tolist()
+    assert [x if x > 1.0 else y for x, y in pairs] == ops.where(a > 1.0, a, b).tolist()
 
 
 @given(st.lists(FLOATS, min_size=1, max_size=40))
@@ -41,15 +39,7 @@ def test_of_one(values):
 def test_steps(values):
     same([ops.steps(n) for n in values], ops.steps(np.array(values)))
     for n in values:
-        assert ops.steps(n) == (int(n) - 1).bit_length()
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20))
-def test_conditions(pairs):
-    a, b = (np.array(column) for column in zip(*pairs, strict=True))
-    assert [ops.both(x, y) for x, y in pairs] == ops.both(a, b).tolist()
-    assert any(a) == ops.somewhere(a)
-    assert all(x is ops.somewhere(x) for x, _ in pairs)
+        assert ops.steps(n) == max(int(n) - 1, 0).bit_length()
 
 
 @pytest.mark.parametrize(("function", "value"), [(ops.ceil, 1.5), (ops.floor, 1.5), (ops.steps, 5.0)])
@@ -58,22 +48,9 @@ def test_a_float_stays_one(function, value):
     assert type(function(value)) is float
 
 
-def test_a_float_among_arrays_broadcasts():
-    a = np.array([1.0, 5.0, 3.0])
-    assert [3.0, 5.0, 3.0] == ops.larger(a, 3.0).tolist()
-    assert [1.0, 3.0, 3.0] == ops.smaller(3.0, a).tolist()
-    assert [0.0, 5.0, 0.0] == ops.where(a > 4.0, a, 0.0).tolist()
-
-
 def test_where_on_a_scalar_condition():
     assert "then" == ops.where(True, "then", "otherwise")
     assert "otherwise" == ops.where(False, "then", "otherwise")
-
-
-def test_steps_of_few_and_none():
-    assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == [ops.steps(n) for n in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)]
-    assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == ops.steps(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
-    assert math.copysign(1.0, ops.steps(1.0)) == 1.0
 
 
 def test_one_number_for_all():

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.shapes import Shape
 
 
-@frozen(eq=False)
+def _rows(table: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, table))
+
+
+@frozen
 class Explicit(Shape):
     """Row ``i`` lists the chips that chip ``i`` is linked to."""
 
-    neighbours: Sequence[Sequence[int]]
+    neighbours: tuple[tuple[int, ...], ...] = field(converter=_rows)
 
     @property
     def nodes(self) -> int:

@@ -108,7 +108,6 @@ def _look_alikes() -> tuple[Fabric, Fabric]:
     ],
 )
 def test_the_reason_in_one_sentence(a: Fabric, b: Fabric, says: str) -> None:
-    """The first invariant that differs is named with both values."""
     assert difference(a, b) == says
     assert difference(a, a) == ""
 
@@ -151,7 +150,6 @@ def _simple(fabric: Fabric) -> nx.Graph:
 
 @given(two_fabrics())
 def test_agrees_with_networkx(pair: tuple[Fabric, Fabric]) -> None:
-    """The decision on small multigraphs is that of an independent matcher."""
     a, b = pair
     matcher = GraphMatcher(_simple(a), _simple(b), edge_match=lambda x, y: x == y)
     assert matcher.is_isomorphic() == isomorphic(a, b)

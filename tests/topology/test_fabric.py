@@ -12,7 +12,6 @@ from trnspec.topology.fabric import Edge, Fabric, TopologyError, asymmetries
 
 
 def test_equal_links_in_any_order_are_equal_fabrics() -> None:
-    """The order of links and of their ends does not matter."""
     assert Fabric(3, (Edge(0, 1), Edge(1, 2))) == Fabric(3, (Edge(2, 1), Edge(1, 0)))
     assert Fabric(2, (Edge(0, 1),)) != Fabric(2, (Edge(0, 1), Edge(0, 1)))
 
@@ -29,7 +28,6 @@ def test_equal_links_in_any_order_are_equal_fabrics() -> None:
     ],
 )
 def test_refuses_invalid_fabrics(nodes: int, edges: tuple[Edge, ...], says: str) -> None:
-    """Each refusal says what was expected, and is both a trnspec error and a ValueError."""
     with pytest.raises(TopologyError, match=says) as caught:
         Fabric(nodes, edges)
     assert isinstance(caught.value, TrnspecError)
@@ -37,7 +35,6 @@ def test_refuses_invalid_fabrics(nodes: int, edges: tuple[Edge, ...], says: str)
 
 
 def test_a_table_keeps_parallel_links() -> None:
-    """A neighbour listed twice is two links."""
     fabric = Fabric.from_adjacency([[1, 1], [0, 0, 2], [1]])
     assert fabric.adjacency == ((1, 1), (0, 0, 2), (1,))
     assert len(fabric.edges) == 3
@@ -56,7 +53,6 @@ def test_a_table_keeps_parallel_links() -> None:
 def test_link_table_with_inconsistent_ends(
     table: list[list[int]], pairs: tuple[tuple[int, int], ...], says: str
 ) -> None:
-    """Disagreements are listed for a checker and refused by the builder."""
     assert asymmetries(table) == pairs
     with pytest.raises(TopologyError, match=says):
         Fabric.from_adjacency(table)

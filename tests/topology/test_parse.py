@@ -42,13 +42,11 @@ TABLES = tables(__file__)
     ],
 )
 def test_published_spellings(text: str, nodes: int | None, shape: Shape) -> None:
-    """The word, the sizes and the number of dimensions may stand in any order."""
     assert shape == parse(text, nodes)
 
 
 @pytest.mark.parametrize(("text", "nodes", "says"), TABLES["refuses_invalid_topologies"])
 def test_refuses_invalid_topologies(text: str, nodes: int | None, says: str) -> None:
-    """The message names what was expected; nothing is guessed."""
     with pytest.raises(TopologyError, match=says):
         parse(text, nodes)
 
@@ -67,13 +65,11 @@ shapes = st.one_of(
 
 @given(shapes)
 def test_the_text_of_a_shape_is_read_back(shape: Shape) -> None:
-    """What ``str`` writes is what ``parse`` reads."""
     assert shape == parse(str(shape), shape.nodes)
 
 
 @given(st.text(max_size=40), st.none() | st.integers(-3, 100))
 def test_any_text_is_a_shape_or_a_reason(text: str, nodes: int | None) -> None:
-    """No text raises anything but the one error."""
     try:
         shape = parse(text, nodes)
     except TopologyError:

@@ -46,7 +46,6 @@ def check(fabric: Fabric, rings: tuple[tuple[int, ...], ...]) -> None:
     ids=str,
 )
 def test_ring_count(shape: Shape, count: int) -> None:
-    """The rings pass every chip once without sharing a link."""
     fabric = shape.build()
     found = hamiltonian_rings(fabric)
     assert count == len(found)
@@ -65,7 +64,6 @@ def test_no_ring_is_proven_by_search() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: len(d) < 3 or d[0] * d[1] * d[2] <= 80))
 def test_every_torus_splits_into_rings(dims: list[int]) -> None:
-    """A torus of two or three dimensions splits into as many rings as it has dimensions."""
     fabric = Torus(tuple(dims)).build()
     found = hamiltonian_rings(fabric)
     assert len(dims) == len(found)

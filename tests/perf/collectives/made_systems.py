@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import pytest
 from inferentia import catalog as inferentia
 from nvidia_catalog import catalog as nvidia
 
@@ -14,8 +15,15 @@ from trnspec.perf.collectives.timing import time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.system import Level, System
 
+GIB = 2.0**30
+PASSES = ("all-reduce", "all-gather", "reduce-scatter")
+KINDS = (*PASSES, "all-to-all", "broadcast", "send")
 NVIDIA = ("p4", "p5", "p6", "dgx", "hgx", "gb", "a100", "grand")
 """How names in the catalog of that plugin begin."""
+
+
+def near(value):
+    return pytest.approx(value, rel=1e-12, abs=0.0)
 
 
 @functools.cache

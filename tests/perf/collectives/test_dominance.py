@@ -1,13 +1,12 @@
 """Dominance between collectives that contain each other; scattered broadcasts and sends."""
 
-import functools
-
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
-from tests.perf.collectives.made_systems import on, servers, system, timings
+from tests.perf.collectives.made_systems import GIB, KINDS, near, on, servers, system, timings
+from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
@@ -15,17 +14,12 @@ from trnspec.perf.collectives.groups import group
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
-    SCHEDULES,
-    chains,
-    restricted_to,
     reversed_schedule,
     schedule_names,
 )
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
-GIB = 2.0**30
-KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send")
 PARTS = (
     ("broadcast", ("all-reduce",)),
     ("reduce-scatter", ("all-reduce",)),
@@ -47,12 +41,9 @@ SHAPES = st.one_of(
         Torus, st.lists(st.integers(2, 5), min_size=2, max_size=3).map(tuple).filter(lambda d: len(d) < 3 or 5 not in d)
     ),
     st.builds(Mesh, st.tuples(st.integers(2, 4), st.integers(2, 4))),
+    st.just(Explicit([[1, 2], [0, 2, 3], [0, 1], [1]])),
 )
 SCATTERED = [(name, n) for n in (2, 3, 4, 5, 8, 16) for name in schedule_names("broadcast", n) if name in SCATTERS]
-
-
-def near(value):
-    return pytest.approx(value, rel=1e-12, abs=0.0)
 
 
 def fastest(where, of, size):
@@ -127,10 +118,7 @@ def test_groups_that_lie_differently_are_no_torus():
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("trn2.48xlarge*4", "trn2-ultraserver", "trn1.32xlarge", "trn1.32xlarge*4", "p5.48xlarge*4"),
-        *("trn2.48xlarge", "inf2.48xlarge"),
-    ],
+    ["trn2.48xlarge*4", "trn2-ultraserver", "trn1.32xlarge*4", "p5.48xlarge*4", "inf2.48xlarge"],
 )
 def test_whole_systems_broadcast_and_send_no_slower_than_they_reduce(name):
     where = system(name)
@@ -157,51 +145,6 @@ def test_scatter_sends_each_rank_its_part(name, n):
     assert pytest.approx({0: 1.0} | dict.fromkeys(range(1, n), 0.0), abs=1e-15) == gathered
 
 
-@pytest.mark.parametrize(("name", "n"), SCATTERED)
-def test_a_scatter_sends_nowhere_more_than_the_all_gather(name, n):
-
-    def sent(schedule):
-        return functools.reduce(added, (send for _, sends in schedule for send in sends), {})
-
-    def added(total, send):
-        a, b, share = send
-        return total | {(a, b): total.get((a, b), 0.0) + share}
-
-    out, back = SCATTERS[name](n), SCHEDULES[name]("all-gather", n)
-
-    assert sum(steps for steps, _ in out) == sum(steps for steps, _ in back)
-    assert all(share <= sent(back)[at] * (1 + 1e-12) for at, share in sent(out).items())
-    # Phases of the scatter that load other links follow each other: none of them sends more over a link than all gather.
-    assert sum(max((share for *_, share in sends), default=0.0) for _, sends in out) <= max(sent(back).values()) * (
-        1 + 1e-12
-    )
-
-
-@pytest.mark.parametrize(("last", "links"), [(None, 10), (1, 6), (3, 6), (5, 6)])
-def test_two_chains_reach_all_members_or_one(last, links):
-    ((steps, sends),) = chains(6, last)
-
-    assert 0.0 == steps
-    assert links == len({(a, b) for a, b, _ in sends}) == len(sends)
-    into = {b: sum(share for _, to, share in sends if to == b) for b in range(1, 6)}
-    assert {b: 1.0 for b in range(1, 6) if last in (None, b)}.items() <= into.items()
-
-
-@pytest.mark.parametrize(
-    ("name", "last", "expected"),
-    [
-        ("tree", 3, [((0, 2),), ((2, 3),)]),
-        ("tree", 1, [(), ((0, 1),)]),
-        ("pipelined", 2, [((0, 1), (1, 2))]),
-        ("direct-one-step", 2, [((0, 2),)]),
-    ],
-)
-def test_broadcast_reduced_to_one_member(name, last, expected):
-    found = restricted_to(SCHEDULES[name]("broadcast", 4), last)
-
-    assert expected == [tuple(sorted((a, b) for a, b, _ in sends)) for _, sends in found]
-
-
 def test_groups_that_share_links_send_over_others_if_that_is_faster():
     # Three groups of ranks 3 apart on a ring of four chips: straight ways meet, ways by the middle rank do not.
     where = on(Ring(4), degree=4.0, per_chip=2.0)
@@ -212,46 +155,13 @@ def test_groups_that_share_links_send_over_others_if_that_is_faster():
     assert min(found, key=found.__getitem__) != "send"
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 12])
-def test_scattered_broadcasts_on_a_ring_are_the_closed_forms(n):
-    ring = on(Ring(n), latency=0.5)
-    found = {t.algorithm: t.time for t in timings(ring, group(ring), "broadcast", GIB)}
-
-    assert near(c.taken("ring", "all-reduce", GIB, n, 0.5, 10.0)) == found["ring"]
-    assert near(c.taken("bidirectional-ring", "all-reduce", GIB, n, 0.5, 10.0)) == found["bidirectional-ring"]
-
-
-@pytest.mark.parametrize(
-    ("where", "name", "expected"),
-    [
-        (
-            on(Hypercube(4), degree=4.0, latency=2.0),
-            "recursive",
-            c.taken("recursive", "all-reduce", GIB, 16, 2.0, 40.0),
-        ),
-        (on(FullyConnected(8), degree=7.0), "direct", c.taken("direct", "all-reduce", GIB, 8, 0.0, 70.0)),
-        (on(Torus((4, 4)), degree=4.0), "torus", c.torus("all-reduce", GIB, (4, 4), 0.0, 10.0)),
-    ],
-    ids=["recursive", "direct", "torus"],
-)
-def test_scattered_broadcasts_are_the_closed_forms_of_an_all_reduce(where, name, expected):
-    # A scatter from one corner leaves links of a cube or a full graph empty, and is no slower for that.
-    found = {t.algorithm: t for t in timings(where, group(where), "broadcast", GIB)}[name]
-
-    assert found.time <= expected * (1 + 1e-12)
-    assert expected / 2 < found.time
-
-
 @pytest.mark.parametrize("kind", ["broadcast", "send"])
 def test_chains_both_ways_on_all_rounds_attain_all_links(kind):
     ring, torus = on(Ring(6)), on(Torus((4, 4)), degree=4.0)
-    times = [
-        next(t.time for t in timings(where, group(where), kind, GIB) if t.algorithm == "pipelined-both-ways")
-        for where in (ring, torus)
-    ]
-
-    assert [near(GIB / 20.0), near(GIB / 40.0)] == times
-    assert [near(bound(where, group(where), kind, GIB).time) for where in (ring, torus)] == times
+    for where, links in ((ring, 2), (torus, 4)):
+        times = {t.algorithm: t.time for t in timings(where, group(where), kind, GIB)}
+        assert near(GIB / links / 10.0) == times["pipelined-both-ways"]
+        assert near(bound(where, group(where), kind, GIB).time) == times["pipelined-both-ways"]
 
 
 def test_the_network_carries_an_equal_part_from_each_rank_of_the_sending_server():

@@ -128,11 +128,6 @@ def test_a_ring_passes_every_position_once_by_single_hops(sizes, closed):
         assert abs(hop) == 1 or (abs(hop) == k - 1 and len(sizes) == 1)
 
 
-@pytest.mark.parametrize(("sizes", "closed"), [((5,), (False,)), ((3, 5), (True, True))])
-def test_no_ring_is_made_up(sizes, closed):
-    assert [] == ring(sizes, closed)
-
-
 @pytest.mark.parametrize(
     "kind",
     ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", pytest.param("broadcast", marks=pytest.mark.slow)],
@@ -151,14 +146,6 @@ def test_8960_chips_of_a_torus(kind):
     if kind == "all-to-all":
         # 8960^2 / 4 blocks cross 2 x 16 x 20 links of the longest axis each way.
         assert pytest.approx(GIB * 8960 / 4 / (2 * 16 * 20) / 10.0) == least.time == fastest.time
-
-
-def test_many_groups_of_a_large_torus():
-    where = on(Torus((16, 20, 28)), degree=6.0)
-    of = group(where, 2240, 4)
-
-    assert 4 == len(of.siblings)
-    assert bound(where, of, "all-reduce", GIB).time <= timings(where, of, "all-reduce", GIB)[0].time
 
 
 @pytest.mark.parametrize(

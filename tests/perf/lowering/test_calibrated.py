@@ -8,7 +8,7 @@ from attrs import evolve, fields
 from tests.support.engine import everything, shipped
 from tests.support.rules import document, graph, source
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.model.calibration import Achieved, Calibration
+from trnspec.model.calibration import Achieved
 from trnspec.model.reflection import ObjectShape
 from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest
 from trnspec.perf.lowering.system import IDEAL, Efficiency
@@ -21,24 +21,6 @@ def test_none_is_a_bound():
     assert Calibrated() == found
     assert ("", IDEAL, 1.0, 1.0, 0.0) == (found.name, found.efficiency, found.low, found.high, found.coverage)
     assert "lower bounds" in found.description
-
-
-def test_a_chip_without_one_has_that_of_the_nearest():
-    """Of the same publisher only; nothing is like a chip without a publisher."""
-    for chip in ("trainium2", "trainium3", "inferentia2"):
-        found = calibrated(everything(), chip, "training")
-        assert ("trainium1-neuron", "transferred") == (found.name, found.evidence.kind)
-        assert "trainium1" == found.evidence.chip
-        assert f"has no rows of {chip}, only of trainium1" in found.evidence.reason
-    unknown = calibrated(everything(), "larch-1", "training")
-    assert Calibrated() == evolve(unknown, evidence=Calibrated().evidence)
-    assert ("ideal", "no calibration of larch-1 for training") == (
-        unknown.evidence.kind,
-        unknown.evidence.reason.partition(":")[0],
-    )
-    # Serving was measured on GB200 and not on GB300.
-    serving = calibrated(everything(), "gb300", "inference", framework="vllm", experts=True)
-    assert ("gb200", "transferred") == (serving.evidence.chip, serving.evidence.kind)
 
 
 def test_a_fit_of_experts_does_not_answer_for_dense_models():
@@ -54,7 +36,6 @@ def test_a_fit_of_experts_does_not_answer_for_dense_models():
 
 
 def test_the_nearest_chip():
-    """Itself, then by generation, then by peak rate."""
     graph = everything()
     assert ["trainium2", "trainium1"] == nearest(graph, "trainium3", {"trainium1", "trainium2", "h100-sxm"})
     assert ["trainium3", "trainium2"] == nearest(graph, "trainium3", {"trainium2", "trainium3"})
@@ -102,26 +83,6 @@ def test_rows_of_other_chips_or_frameworks_are_transferred():
     assert "estimate" == calibrated(both, "c", "training").evidence.kind
     assert "estimate" == calibrated(both, "c", "training", framework="s").evidence.kind
     assert "transferred" == calibrated(both, "c", "training", framework="megatron").evidence.kind
-
-
-def test_a_framework_chooses_the_calibration():
-    assert "a100-80gb-llm-foundry" == calibrated(everything(), "a100-80gb", "training", framework="llm-foundry").name
-    assert "a100-80gb-megatron-2022" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron").name
-    assert (
-        "a100-80gb-megatron-2021" == calibrated(everything(), "a100-80gb", "training", "auto", "megatron", "2021").name
-    )
-    for experts, expected in ((False, "gb200-megatron-dense"), (True, "gb200-megatron-2026-02-experts")):
-        found = calibrated(everything(), "gb200", "training", "auto", "megatron", "2026-04", experts=experts)
-        assert (expected, "estimate") == (found.name, found.evidence.kind)
-
-
-def test_auto_is_the_newest():
-    for chip in {n.spec.chip.name for n in everything().of(Calibration)}:
-        own = [n for n in everything().of(Calibration) if n.spec.chip.name == chip and n.spec.of == "training"]
-        if own:
-            # Where it is unknown whether the model has experts, one for both is preferred.
-            newest = max(n.spec.era for n in [n for n in own if n.spec.models is None] or own)
-            assert newest == everything().named(calibrated(everything(), chip, "training").name).spec.era
 
 
 FRAMEWORK, ERA, MODELS = "framework: megatron, ", 'era: "2021", ', "models: experts, "
@@ -225,12 +186,6 @@ def test_parameters_absent_from_a_calibration_are_ideal():
     assert stated.ultraserver is stated.score_passes is None
 
 
-def test_that_of_another_chip_is_reported():
-    found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-2021")
-    assert "fitted on a100-80gb, not on trainium2" in found.description
-    assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-2021").efficiency
-
-
 def test_a_name_that_is_not_there():
     with pytest.raises(UnknownNameError, match=r"no calibration is named 'trainium1-neuro'; .*trainium1-neuron"):
         calibrated(shipped().graph, "trainium1", "training", "trainium1-neuro")
@@ -259,12 +214,6 @@ def some(*calibrations: str, about: str | dict[str, str] = "", spread: str = "")
     return graph(*texts)
 
 
-def test_calibration_with_most_rows_is_chosen():
-    assert "b" == calibrated(some("a 7", "b 9", "d 8"), "c", "training").name
-    # Among equals the same one every time.
-    assert "d" == calibrated(some("a 9", "d 9", "b 9"), "c", "training").name
-
-
 def test_by_an_alias():
     assert "a" == calibrated(some("a 7", "b 9"), "c", "training", "also-a").name
 
@@ -273,7 +222,6 @@ def test_by_an_alias():
     "name", ["matmul", "matmul_fp8", "attention", "memory", "chip", "server", "ultraserver", "network"]
 )
 def test_achieved_share_of_0_is_rejected(name):
-    """It is said, and nothing is divided by it."""
     with pytest.raises(UsageError, match=rf"a spec\.achieved\.{name} is 0x"):
         calibrated(some(f"a 7 {name}: 0x"), "c", "training")
 
@@ -295,7 +243,6 @@ def test_fitted_parameters_are_fields_of_the_kind():
 
 
 def test_a_figure_of_another_kind_is_found():
-    """A share is no time, and a time no share; what is not there is said."""
     text = (
         "api_version: trnspec/v1\nkind: Calibration\nmetadata: {name: mine, title: Mine, source: neuron-trn1-2026-08}\n"
         "spec:\n  chip: trainium1\n  of: guessing\n  software: S\n  fitted: 2026-11-21\n  data: x.csv\n"

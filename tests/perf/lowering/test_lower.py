@@ -108,7 +108,6 @@ def test_every_server(name, count):
 
 
 def test_rates_that_are_not_published():
-    """They are unknown and not those of something else; the place is where the figure would stand."""
     found = {
         (name, level.name, level.place)
         for name in (*(n for n in NAMES if n in shipped()), "hgx-b200")
@@ -264,11 +263,6 @@ def test_a_name_that_is_not_there():
 def test_logical_cores_of_a_gpu():
     with pytest.raises(UsageError, match="lnc means nothing"):
         lower(everything(), "dgx-h100", lnc=1)
-
-
-def test_spaces_and_the_other_sign():
-    assert 4 == lower(everything(), " trn1.32xlarge * 4 ").servers
-    assert 4 == lower(everything(), "trn1.32xlarge x 4").servers
 
 
 def test_a_type_without_a_rate():

@@ -17,11 +17,9 @@ from trnspec.errors import RefusalError
 from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import (
-    SLOTS,
     Group,
     Machine,
     carried,
-    collective_time,
     group,
     machine,
     towards,
@@ -124,16 +122,7 @@ def unknown_server() -> Machine:
      (64, 1, True)],
 )  # fmt: skip
 def test_an_unknown_link_is_counted_where_it_is_used(n, stride, used):
-    """Between the chips of this server no source has published a rate; within a chip, and by the network, they have."""
     assert used == (group(unknown_server(), float(n), float(stride)).unknown > 1e-12)
-
-
-def test_where_there_is_no_network_it_is_unknown():
-    one = machine(lower(everything(), "trn1.32xlarge"), IDEAL, "bf16")
-    assert 0.0 == group(one, 32.0, 1.0).unknown
-    assert group(one, 64.0, 1.0).unknown > 1e-12
-    # And of a chip by itself, whatever lies beyond it.
-    assert group(machine(lower(everything(), "trainium1"), IDEAL, "bf16"), 4.0, 1.0).unknown > 1e-12
 
 
 def test_numbers_of_one_rank():
@@ -163,14 +152,6 @@ def test_a_level_that_is_absent_costs_nothing_and_reaches_no_further():
     assert 0.0 == group(found, 576.0, 1.0).unknown
 
 
-def test_every_share_is_of_the_level_with_its_name():
-    """The links of each level are achieved on their own."""
-    for i, name in enumerate(SLOTS):
-        whole, half = (machine(NESTED, e, "bf16") for e in (IDEAL, Efficiency(**{name: 0.5})))
-        faster = evolve(half.levels[i], seconds_per_byte=half.levels[i].seconds_per_byte / 2.0)
-        assert whole == evolve(half, levels=(*half.levels[:i], faster, *half.levels[i + 1 :]))
-
-
 def test_without_a_bandwidth_of_device_memory_nothing_is_said():
     with pytest.raises(RefusalError, match="no published memory bandwidth") as refused:
         machine(evolve(NESTED, bandwidth=0.0), IDEAL, "bf16")
@@ -184,37 +165,6 @@ def test_without_a_rate_for_a_type_nothing_is_said():
     # A narrow type needs one for attention as well.
     with pytest.raises(RefusalError, match="no published dense rate for bf16"):
         machine(evolve(NESTED, rates={"fp8": 1e14}), IDEAL, "fp8")
-
-
-def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
-    on = machine(NESTED, Efficiency(call=4e-5), "bf16")
-    cost = group(on, 16.0, 1.0)
-    assert math.isclose(
-        4e-5 + 2.0 * (cost.latency + 1e6 * cost.allgather_s_per_byte), collective_time(on, cost, 1e6, 2.0)
-    )
-    assert math.isclose(2e-5 + cost.latency + 1e6 * cost.allgather_s_per_byte, collective_time(on, cost, 1e6, 1.0))
-
-
-def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
-    server, network = (
-        evolve(NESTED.levels[i], name=n, ranks=r, latency=0.0) for i, n, r in ((1, "server", 8.0), (3, "network", INF))
-    )
-    plain = evolve(NESTED, levels=(server, network))
-    reducing = evolve(NESTED, levels=(evolve(server, reduces=True), network))
-    for n in (2.0, 3.0, 4.0, 8.0):
-        before, after = (group(machine(s, IDEAL, "bf16"), n, 1.0) for s in (plain, reducing))
-        assert before.allgather_s_per_byte == after.allgather_s_per_byte
-        assert math.isclose(
-            min(2.0 * (n - 1.0) / n, 1.0 + 1.0 / n) / server.rate, after.allreduce_s_per_byte, rel_tol=1e-12
-        )
-        assert before.allreduce_s_per_byte == 2.0 * before.allgather_s_per_byte
-    # Over the network an eighth of the buffer passes twice 1/2.
-    before, after = (group(machine(s, IDEAL, "bf16"), 16.0, 1.0) for s in (plain, reducing))
-    assert (
-        before.allreduce_s_per_byte
-        == after.allreduce_s_per_byte
-        == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
-    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ BYTES = {
     "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
     "adam-8bit": (2, 2, 6), "sgd-momentum": (2, 2, 8),
 }  # fmt: skip
-SLOTS = ("chip", "server", "ultraserver", "network")
 GATHERED = {"adam-fsdp": 2}
 WITHOUT_MASTER = {"adam-fp32", "adam-fsdp", "adam-bf16"}
 

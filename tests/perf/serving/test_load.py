@@ -1,10 +1,6 @@
-"""The queueing model of a replica against a discrete-event simulation."""
+"""The queueing model of a replica against the simulation by events, which :mod:`test_replay` compares with single steps."""
 
 from __future__ import annotations
-
-import math
-import random
-from collections import deque
 
 import numpy as np
 import pytest
@@ -14,49 +10,12 @@ from hypothesis import strategies as st
 
 from tests.support.engine import replica
 from trnspec.perf.serving.load import Loaded, Replica, loaded
+from trnspec.perf.serving.replay import Requests, poisson, serve_all
 
 
-def simulated(
-    replica: Replica, rate: float, requests: int, seed: int, lengths: str = "equal"
-) -> tuple[list[float], list[float]]:
-    """TTFT and TPOT of requests, step by step.
-
-    Prompts one at a time, then a decode step of all running requests; a prompt of several chunks shares that many steps.
-    """
-    draw = random.Random(seed)
-    clock, next_arrival = 0.0, draw.expovariate(rate)
-    waiting: deque[float] = deque()
-    running: list[list[float]] = []  # arrival of the first token, remaining tokens, output
-    chunks, left = int(replica.shared), 0
-    ttft, tpot = [], []
-    while len(tpot) < requests:
-        while next_arrival <= clock:
-            waiting.append(next_arrival)
-            next_arrival += draw.expovariate(rate)
-        prompt = bool(waiting) and len(running) < replica.most
-        if prompt:
-            left = left or max(chunks, 1)
-            clock += replica.prompt / max(chunks, 1)
-            left -= 1
-        if running and (chunks or not prompt):
-            clock += float(replica.steps[len(running) - 1])
-            for one in running:
-                one[1] -= 1
-            for first, _, output in [r for r in running if r[1] <= 0]:
-                tpot.append((clock - first) / output)
-            running = [r for r in running if r[1] > 0]
-        if prompt and not left:
-            ttft.append(clock + replica.first - waiting.popleft())
-            output = replica.output - 1 if lengths == "equal" else 1 + draw.expovariate(1 / (replica.output - 2))
-            running.append([clock, math.ceil(output), math.ceil(output)])
-        elif not prompt and not running:
-            clock = next_arrival
-    warm = requests // 10
-    return ttft[warm:], tpot[warm:]
-
-
-def percentile(values: list[float], which: float) -> float:
-    return float(np.percentile(values, which))
+def simulated(made: Replica, requests: Requests, which: int) -> tuple[float, float]:
+    """Percentiles of TTFT and TPOT of requests that are served one by one, without the first ones."""
+    return serve_all(made, requests, requests.arrivals).percentiles(which, warm=0.1)
 
 
 @pytest.mark.parametrize(("utilization", "error"), [(0.3, 0.15), (0.6, 0.15), (0.8, 0.3)])
@@ -77,23 +36,24 @@ def test_percentiles_are_those_of_a_simulation(made: Replica, utilization: float
     rate = utilization * made.saturation
     state = loaded(made, rate)
     assert isinstance(state, Loaded)
-    ttft, tpot = simulated(made, rate, 3000, seed=5)
+    requests = poisson(rate, 3000, output=made.output, seed=5)
 
-    for which in (50, 95) if utilization < 0.7 else (50,):
-        assert state.ttft(which) == pytest.approx(percentile(ttft, which), rel=error, abs=0.01)
-    assert state.tpot(95) == pytest.approx(percentile(tpot, 95), rel=error + 0.02)
-    assert state.tpot(50) == pytest.approx(percentile(tpot, 50), rel=error)
+    for which in (50, 95):
+        ttft, tpot = simulated(made, requests, which)
+        if which == 50 or utilization < 0.7:
+            assert state.ttft(which) == pytest.approx(ttft, rel=error, abs=0.01)
+        assert state.tpot(which) == pytest.approx(tpot, rel=error + 0.02 * (which == 95))
 
 
 def test_the_distribution_of_outputs_matters_little() -> None:
-    """Running requests depend on the mean output length only."""
     made = replica()
     rate = 0.6 * made.saturation
     state = loaded(made, rate)
     assert state is not None
-    _, tpot = simulated(made, rate, 4000, seed=8, lengths="exponential")
+    requests = poisson(rate, 4000, output=200.0, seed=8)
+    lengths = np.ceil(2.0 + np.random.default_rng(8).exponential(198.0, 4000))
 
-    assert state.tpot(50) == pytest.approx(percentile(tpot, 50), rel=0.15)
+    assert state.tpot(50) == pytest.approx(simulated(made, evolve(requests, outputs=lengths), 50)[1], rel=0.15)
 
 
 def test_no_steady_state_beyond_saturation() -> None:

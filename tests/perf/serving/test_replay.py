@@ -117,7 +117,6 @@ def test_a_pool_computes_prompts_in_the_order_of_their_arrival() -> None:
 
 @pytest.mark.parametrize("shared", [0.0, 3.0])
 def test_prompts_of_different_lengths(shared: float) -> None:
-    """The percentiles of the queueing model have the time of the own prompt."""
     steps = {n: 0.01 + 0.0005 * n for n in range(1, 65)}
     one = Replica.of([0.02, 0.04, 0.06, 0.24], steps, first=0.0, output=200.0, shared=shared)
     rate = 0.5 * one.saturation
@@ -135,7 +134,6 @@ def test_prompts_of_different_lengths(shared: float) -> None:
 
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 def test_prompts_that_wait_share_a_pass(shared: float) -> None:
-    """As many as fit in it; its fixed time counts once, and a decode step that it shares too."""
     one = evolve(replica(shared=shared), packed=2, fixed=0.02)
     requests = Requests(arrivals=np.zeros(4), prompts=np.ones(4), outputs=np.array([1.0, 9.0, 1.0, 1.0]))
     found = serve_all(one, requests, requests.arrivals)

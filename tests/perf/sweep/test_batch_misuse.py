@@ -75,7 +75,6 @@ def test_misuse_of_a_batch(which, given_, message) -> None:
     ],
 )
 def test_the_highest_value_of_a_column(name, highest) -> None:
-    """In one number for all rows, and in a column."""
     for value in (highest, [0, highest]):
         assert len(rows(SWEPT, 0, seq=2048, global_batch=8, **{name: value}).code) in (1, 2)
     for value in (highest + 1, -1, [0, highest + 1], [-1, 0]):

@@ -32,7 +32,6 @@ OFFSET, SKIPPED = 1000, 5
     ids=["dense", "experts", "both", "both, wide"],
 )
 def test_a_search_is_single_calls(d, capacity, what) -> None:
-    """Some layouts do not fit."""
     e = estimator("llama-8b", SYSTEMS[1], FITTED)
     e = evolve(e, dims=d, model=transformer(d), system=evolve(e.system, capacity=capacity))
     piece = TrainingPiece(e, grid(**AXES), offset=OFFSET, offload=what, rate=RATE)

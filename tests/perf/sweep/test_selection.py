@@ -57,7 +57,6 @@ def test_front(count, rows) -> None:
     fronted=st.booleans(),
 )
 def test_kept(rows, cut, top, fronted) -> None:
-    """In two parts, taken one after the other and merged."""
     selection = Selection(GOALS[1], top, GOALS[:2] if fronted else (), ranged=("c",))
     measures = [{**m, "excess": m["a"] + 1.5} for m, _ in rows]
     parts = [(0, rows[:cut]), (cut, rows[cut:])]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-from attrs import evolve, fields
+from attrs import evolve
 
 from tests.support.engine import everything, shipped
 from trnspec.errors import RefusalError, UnknownNameError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.training.step import PARTS, Step, step
+from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
 
 ON = "trn1.32xlarge*32"
@@ -26,40 +24,6 @@ def bound():
 @pytest.fixture(scope="module")
 def fitted():
     return prepare(shipped().graph, "llama-3.1-8b", ON)
-
-
-def test_parts_are_the_step(bound, fitted):
-    for estimator in (bound, fitted):
-        found = estimator.step(LAYOUT)
-        assert set(PARTS) | {"total", "unknown"} == {f.name for f in fields(Step)}
-        assert math.isclose(math.fsum(getattr(found, p) for p in PARTS), found.total, rel_tol=1e-12)
-        assert found.total > 0.0
-
-
-def test_by_hand(bound):
-    """Matrices and the output at the tensor engine's rate, three passes; causal scores, 3.5 passes; nothing is lost."""
-    rate = 91.75e12 * 1024
-    tokens = 1024 * 8192
-    # Each of the 8 heads of keys and values is on four of the 32 ranks.
-    layer = 2 * 4096**2 + 4 * 2 * 4096 * 1024 + 3 * 4096 * 14336
-    found = bound.step(LAYOUT)
-    assert math.isclose(
-        tokens * 32 * (3 * 2 * layer + 3.5 * 2 * 2 * 4096 * 8192 / 2) / rate, found.compute, rel_tol=1e-12
-    )
-    assert math.isclose(3 * tokens * 2 * 4096 * 128256 / rate, found.head, rel_tol=1e-12)
-    # Four all-reduces a layer and microbatch, two outside: of two ranks in a chip, and meanwhile of sixteen chips, half the
-    # buffer there.
-    buffer = 8192 * 4096 * 2
-    each = 2 * buffer * max((1 / 2) / 205e9, (1 / 2) * (15 / 16) / 96e9)
-    assert math.isclose(32 * (32 * 4 + 2) * each, found.tensor, rel_tol=1e-12)
-    assert (0.0, 0.0, 0.0, 0.0) == (found.recompute, found.pipeline, found.bubble, found.fixed)
-
-
-def test_losses_only_add_time(bound, fitted):
-    ideal, real = bound.step(LAYOUT), fitted.step(LAYOUT)
-    assert real.total > ideal.total
-    assert "trainium1-neuron" == fitted.calibration.name
-    assert fitted.calibration.efficiency.step == real.fixed > 0.0
 
 
 def test_interval_holds_the_step(bound, fitted):
@@ -79,17 +43,6 @@ def test_interval_holds_the_step_even_where_a_calibration_is_off(bound, low, hig
     assert found[0] <= bound.step(LAYOUT).total <= found[1]
 
 
-def test_memory_is_that_of_the_fullest_stage(bound):
-    split = evolve(LAYOUT, tp=8, pp=4)
-    each = bound.memory(split)
-    assert each.total < bound.memory(evolve(split, pp=1, dp=128)).total
-    # Of 32 ranks four each hold the same one of 8 heads of keys and values; norms are whole on each.
-    keys, norms = 32 * 2 * 4096 * 1024, 65 * 4096
-    expected = 2 * ((8_030_261_248 - keys - norms) / 32 + keys / 8 + norms)
-    assert math.isclose(expected, bound.memory(LAYOUT).weights, rel_tol=1e-12)
-    assert 12 * bound.memory(LAYOUT).weights / 2 / 32 == pytest.approx(bound.memory(LAYOUT).optimizer, rel=1e-9)
-
-
 def test_a_layout_that_cannot_be(bound):
     with pytest.raises(RefusalError) as refused:
         bound.step(evolve(LAYOUT, dp=16))
@@ -104,7 +57,6 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("on", "tp"), UNKNOWN)
 def test_a_link_without_a_rate(on, tp):
-    """It is refused with the place that fails to say it."""
     made = prepare(everything(), "llama-3.1-8b", on, calibration="none")
     place, level = UNKNOWN[on, tp]
     with pytest.raises(RefusalError, match=f"level {level}") as refused:
@@ -132,9 +84,3 @@ def test_a_type_without_a_rate():
     with pytest.raises(RefusalError) as refused:
         prepare(shipped().graph, "llama-3.1-8b", ON, dtype="mxfp8")
     assert ("unknown-figure", "trainium1 spec.peak.dense.mxfp8") == (refused.value.reason, refused.value.place)
-
-
-def test_some_chips():
-    made = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", chips=8)
-    assert 16 == made.system.ranks
-    assert made.step(Layout(tp=8, dp=2, seq=2048, global_batch=16)).total > 0.0

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from attrs import evolve
-from nvidia_catalog import catalog
 
-from tests.support.engine import ESTIMATORS, MIXTRAL, SYSTEMS, estimator, possible, system
-from tests.support.programs import ROOT
+from tests.support.engine import ESTIMATORS, SYSTEMS, estimator, possible, system
 from trnspec.errors import RefusalError, UsageError
-from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
-from trnspec.perf.experts import LEAST_DISPATCH
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.sweep.batch import rows, sweep
-from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import transformer
 
 NVLINK, NETWORK = 450e9, 50e9
 P5 = system((("server", 8.0, NVLINK, 0.0), ("network", float("inf"), NETWORK, 0.0)), 64)
@@ -31,28 +22,6 @@ SPLIT = Layout(
     tp=8, dp=8, ep=8, seq=4096, global_batch=512, sequence_parallel=True, dispatch="per-copy", expert_overlap=False
 )
 """Every expert on the eight GPUs of a server."""
-
-
-def all_reduce(ranks: int, size: float, rate: float = NVLINK) -> float:
-    return 2 * (ranks - 1) / ranks * size / rate
-
-
-def test_experts_over_all_ranks() -> None:
-    """64 experts over tp x dp: legal with whole ones alone, an eighth of the weights, no gradients to exchange."""
-    d = evolve(MIXTRAL, experts=64.0, router_weights=64.0 * 4096)
-    on = evolve(estimator("mixtral", P5), dims=d)
-    split, whole = evolve(SPLIT, ep=8), evolve(SPLIT, ep=64, expert_tp=1)
-    with pytest.raises(RefusalError) as refused:
-        on.step(evolve(SPLIT, ep=64))
-    assert (refused.value.reason, refused.value.place, refused.value.hint) == (
-        "experts-not-divisible",
-        "ep",
-        "expert_tp 1",
-    )
-    experts = 32 * 64 * d.expert_weights
-    rest = on.memory(whole).weights - 2 * experts / 64
-    assert on.memory(split).weights - 2 * experts / (8 * 8) == pytest.approx(rest, rel=1e-12)
-    assert on.step(whole).total > 0.0
 
 
 @pytest.mark.parametrize(
@@ -98,31 +67,6 @@ def test_dense_models_have_none_of_it() -> None:
     for changes in ({"dispatch": "per-copy"}, {"expert_overlap": False}, {"imbalance": 2.0}, {"expert_tp": 1}):
         assert on.step(evolve(plain, **changes)) == on.step(plain)
         assert on.memory(evolve(plain, **changes)) == on.memory(plain)
-
-
-def test_no_measured_step_is_faster_than_its_bound() -> None:
-    """Megatron Bridge on H100 to GB300: whatever its software avoided, the ideal step is faster still."""
-    table = ROOT / "catalog" / "measured" / "training_megatron_bridge.csv"
-    with table.open(encoding="utf-8", newline="") as lines:
-        cases = [
-            c
-            for c in training_cases(catalog(), list(csv.DictReader(lines)))
-            if isinstance(c, TrainingCase) and c.dims.experts
-        ]
-    for case in cases:
-        layout = evolve(case.layout, **LEAST_DISPATCH)
-        ideal = step(transformer(case.dims), layout, machine(case.system, IDEAL, case.dtype)).total
-        assert ideal < case.seconds, case.id
-    assert len(cases) > 40
-
-
-def test_deepseek_on_256_b200() -> None:
-    """Measured were 19.7 s (issue 11); one exposed copy per expert would take 32.5 s, which was printed as a bound."""
-    on = prepare(catalog(), "deepseek-v3", "p6-b200.48xlarge*32", dtype="fp8", calibration="none")
-    layout = Layout(pp=4, dp=64, ep=32, seq=4096, global_batch=4096, zero=1, uneven=True)
-
-    assert on.step(evolve(layout, dispatch="per-copy", expert_overlap=False)).total > 30.0
-    assert on.step(layout).total < 19.7
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,14 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.perf.oracles.pipelines import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.perf.oracles.pipelines import folded_inputs, inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 from tests.support.engine import FITTED, SYSTEMS, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
-from trnspec.perf.training.bubble import v_shaped_bubble
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.parts import microbatch
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.training.timeline import (
-    BUBBLE,
     COMMUNICATION,
     COMPUTE,
     MOST,
@@ -37,19 +35,14 @@ TIMES = st.floats(0.01, 10.0)
 
 def passes(schedule: str, p: int, m: int, v: int = 1, *, f=1.0, b=2.0, w=0.0, head=0.0, end=0.0) -> Passes:
     """Passes with some communication."""
-    return Passes(
-        schedule=schedule,
-        stages=p,
-        microbatches=m,
-        chunks=v,
-        parts={
-            "F": [(COMPUTE, "forward", 0.75 * f), (COMMUNICATION, "tensor", 0.25 * f)],
-            "B": [(COMPUTE, "backward", 0.5 * b), (COMMUNICATION, "tensor", 0.5 * b)],
-            "W": [(COMPUTE, "weight gradients", w)],
-        },
-        last={"F": [(COMPUTE, "head", head / 3)], "B": [(COMPUTE, "head", 2 * head / 3)]},
-        end=[(COMMUNICATION, "data", end / 2), (COMPUTE, "optimizer", end / 2)],
-    )
+    parts = {
+        "F": [(COMPUTE, "forward", 0.75 * f), (COMMUNICATION, "tensor", 0.25 * f)],
+        "B": [(COMPUTE, "backward", 0.5 * b), (COMMUNICATION, "tensor", 0.5 * b)],
+        "W": [(COMPUTE, "weight gradients", w)],
+    }
+    last = {"F": [(COMPUTE, "head", head / 3)], "B": [(COMPUTE, "head", 2 * head / 3)]}
+    ends = [(COMMUNICATION, "data", end / 2), (COMPUTE, "optimizer", end / 2)]
+    return Passes(schedule=schedule, stages=p, microbatches=m, chunks=v, parts=parts, last=last, end=ends)
 
 
 def check(drawn: Timeline, total: float) -> None:
@@ -69,21 +62,9 @@ def check(drawn: Timeline, total: float) -> None:
                 ends[event.work] = event.end
     p, v = drawn.stages, drawn.chunks
     for one, start in starts.items():
-        if drawn.is_v_shaped:
-            key = one.kind, one.microbatch, one.chunk, one.stage
-            assert all(ends[Pass(*needed)] <= start * (1 + 1e-12) for needed in folded_inputs(key, p))
-            continue
-        part = one.chunk * p + one.stage
-        needed = []
-        if one.kind == "F" and part:
-            needed = [Pass("F", one.microbatch, *divmod(part - 1, p))]
-        if one.kind == "B":
-            needed = [Pass("F", one.microbatch, one.chunk, one.stage)]
-            needed += [Pass("B", one.microbatch, *divmod(part + 1, p))] if part + 1 < p * v else []
-        if one.kind == "W":
-            needed = [Pass("B", one.microbatch, one.chunk, one.stage)]
-        for before in needed:
-            assert ends[before] <= start * (1 + 1e-12)
+        key = one.kind, one.microbatch, one.chunk, one.stage
+        needed = folded_inputs(key, p) if drawn.is_v_shaped else inputs(key, p, v)
+        assert all(ends[Pass(*each)] <= start * (1 + 1e-12) for each in needed)
 
 
 @given(p=st.integers(1, 6), rounds=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES, head=TIMES, end=TIMES)
@@ -109,18 +90,7 @@ def test_gpipe_takes_its_closed_form_and_stores_all_microbatches(p, m, f, b, hea
     assert [m] * p == [max(held for _, held in drawn.in_flight(stage)) for stage in range(p)]
 
 
-@pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (4, 16), (6, 12)])
-def test_zb2p_without_a_bubble(p, m) -> None:
-    """With equal passes and enough microbatches no stage is idle; each begins when its first microbatch arrives."""
-    drawn = timeline(passes("zb2p", p, m, f=1.0, b=1.0, w=1.0), 3.0 * m)
-
-    check(drawn, 3.0 * m)
-    assert not [e for e in drawn.events if e.name in (BUBBLE, SLACK)]
-    assert [float(stage) for stage in range(p)] == pytest.approx(list(drawn.starts))
-
-
 def test_closed_form_minus_executed_time() -> None:
-    """It is the last event of every stage."""
     drawn = timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
 
     check(drawn, 33.5)
@@ -128,29 +98,21 @@ def test_closed_form_minus_executed_time() -> None:
     assert {SLACK} == {drawn.of(stage)[-1].name for stage in range(4)}
 
 
-def test_a_closed_form_that_is_shorter_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("schedule", "p", "m", "v", "total", "reason", "place"),
+    [
+        ("1f1b", 4, 8, 1, 32.0, "no-event-schedule", "schedule"),
+        ("dualpipe", 4, 8, 1, 100.0, "no-event-schedule", "schedule"),
+        ("interleaved", 4, 6, 2, 100.0, "no-event-schedule", "global_batch"),
+        ("1f1b", 1, MOST, 1, 3.0 * MOST, "too-many-events", "global_batch"),
+    ],
+    ids=["closed form that is shorter", "schedule without an order", "part of a round", "events"],
+)
+def test_refused(schedule, p, m, v, total, reason, place) -> None:
     with pytest.raises(RefusalError) as caught:
-        timeline(passes("1f1b", 4, 8), 32.0)
+        timeline(passes(schedule, p, m, v), total)
 
-    assert ("no-event-schedule", "schedule") == (caught.value.reason, caught.value.place)
-
-
-def test_a_schedule_without_an_order_is_refused() -> None:
-    with pytest.raises(RefusalError) as caught:
-        timeline(passes("dualpipe", 4, 8), 100.0)
-
-    assert "no-event-schedule" == caught.value.reason
-
-
-@pytest.mark.parametrize("schedule", V_SHAPED)
-def test_the_first_stage_of_a_v_has_the_output(schedule) -> None:
-    """It makes no stage longer than that one."""
-    p, m, head = 4, 9, 0.5
-    total = m * (3.0 + head) + v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), 0.5, 0.5, 0.5)
-    drawn = timeline(passes(schedule, p, m, 2, b=1.0, w=1.0, head=head), total)
-
-    check(drawn, total)
-    assert {0} == {e.stage for e in drawn.events if e.name == "head"}
+    assert (reason, place) == (caught.value.reason, caught.value.place)
 
 
 @given(
@@ -180,20 +142,6 @@ def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) 
 
     check(drawn, total)
     assert not [e for e in drawn.events if e.name == SLACK]
-
-
-def test_interleaved_needs_whole_rounds() -> None:
-    with pytest.raises(RefusalError) as caught:
-        timeline(passes("interleaved", 4, 6, 2), 100.0)
-
-    assert ("no-event-schedule", "global_batch") == (caught.value.reason, caught.value.place)
-
-
-def test_too_many_events() -> None:
-    with pytest.raises(RefusalError) as caught:
-        timeline(passes("1f1b", 1, MOST), 3.0 * MOST)
-
-    assert "too-many-events" == caught.value.reason
 
 
 @pytest.mark.parametrize(("p", "m", "v"), [(1, 4, 1), (4, 8, 1), (4, 2, 1), (4, 8, 2), (4, 12, 3), (2, 2, 2)])

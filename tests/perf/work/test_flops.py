@@ -164,23 +164,6 @@ def test_nemo_leaves_the_embedding_out():
     near(4.814427e11, found, 7)
 
 
-def test_parts_of_llama_3_70b_as_the_scaling_book_counts():
-    d = LLAMA_3_70B
-    assert 56_371_445_760 == d.layers * d.mlp_weights
-    assert 2_101_346_304 == d.embedding + d.head
-    assert 12_079_595_520 == d.layers * d.attention_weights
-    one = forward_flops(d, 1.0, 1.0, "full")
-    assert (2 * 56_371_445_760, 2 * 12_079_595_520, 2_101_346_304) == (one.mlp, one.projections, one.head)
-
-
-def test_the_two_conventions_of_attention():
-    d = LLAMA_3_70B
-    assert 12 * 80 * 8192 * 4096 == 3 * work.all_scores(d, 4096.0, "full")
-    assert 6 * 80 * 8192 * 4096 == 3 * work.all_scores(d, 4096.0, "causal")
-    both = evolve(d, causal=0.0)
-    assert 3 * work.all_scores(both, 4096.0, "full") == 3 * work.all_scores(both, 4096.0, "causal")
-
-
 @pytest.mark.parametrize(("seq", "window"), [(7, 3), (7, 7), (7, 9), (128, 16), (1, 1)])
 def test_attention_flops_of_a_window(seq, window):
     # Token i of a causal sequence meets min(i + 1, w) keys, itself counted; the halves of a block are its continuum.
@@ -191,13 +174,6 @@ def test_attention_flops_of_a_window(seq, window):
     assert math.isclose(closed, found, rel_tol=1e-12)
     assert abs(met - found) <= 0.5
     assert float(inside) == work.span(float(seq), float(window), 1.0, "full")
-
-
-def test_windowed_layers_see_less():
-    d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=16.0)
-    each = 6 * 32 * 256
-    assert 16 * each * 8192 + 16 * each * 1024 == 3 * work.all_scores(d, 8192.0, "full")
-    assert 3 * work.all_scores(d, 512.0, "full") == 3 * work.all_scores(LLAMA_3_8B, 512.0, "full")
 
 
 def test_an_unknown_convention_is_named():

@@ -84,15 +84,6 @@ def test_batches_that_are_divisible(batch, hint):
     assert hint == refused.value.hint
 
 
-def test_valid_layouts():
-    check(BASE, LLAMA_3_8B, 1024)
-    check(BASE, LLAMA_3_8B)
-    check(evolve(BASE, ep=8, zero=3), MIXTRAL, 1024)
-    check(evolve(BASE, schedule="interleaved", interleave=2), LLAMA_3_8B, 1024)
-    # Stages may hold different numbers of layers where that is asked for.
-    check(evolve(BASE, uneven=True), evolve(LLAMA_3_8B, layers=33.0), 1024)
-
-
 def test_the_hint_of_a_count_that_does_not_come_out():
     with pytest.raises(RefusalError) as refused:
         check(evolve(BASE, dp=8), LLAMA_3_8B, 1024)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import pytest
 from attrs import evolve
@@ -31,7 +30,7 @@ from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.frameworks import ALLOCATED, TRAINING, Runtime
 from trnspec.perf.work.activations import layer_activations, stage_activations
-from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES
+from trnspec.perf.work.layout import SCHEDULES
 from trnspec.perf.work.memory import (
     cache,
     held_parameters,
@@ -41,8 +40,6 @@ from trnspec.perf.work.memory import (
     peak,
     peak_memory,
     sharded,
-    stage_gradients,
-    training_memory,
 )
 from trnspec.perf.work.stages import in_flight, stage_layers
 
@@ -53,10 +50,6 @@ def of_stage(make, d, layout, stage=0.0, runtime=ALLOCATED):
 
 def activations(*of, **more):
     return of_stage(stage_activations, *of, **more)
-
-
-def transient_gradients(*of, **more):
-    return of_stage(stage_gradients, *of, **more)
 
 
 GIB = 2.0**30
@@ -210,25 +203,6 @@ def test_cache_over_stages_sequences_and_tokens():
     assert whole / 8 * 3 == cache(LLAMA_3_8B, layout(dp=4), 4096.0, 9.0)
 
 
-def test_windowed_layers_keep_their_window():
-    d = evolve(LLAMA_3_8B, window=128.0, windowed_layers=16.0)
-    assert (16 * 1000 + 16 * 128) * 2048 * 2 == kv_cache(d, 1000.0, 1.0)
-    assert kv_cache(LLAMA_3_8B, 100.0, 1.0) == kv_cache(d, 100.0, 1.0)
-
-
-def test_microbatches_in_flight():
-    one_by_one = [in_flight(layout(pp=4, microbatches=8), k) for k in range(4)]
-    assert [4.0, 3.0, 2.0, 1.0] == one_by_one
-    assert [3.0, 3.0, 2.0, 1.0] == [in_flight(layout(pp=4, microbatches=3), k) for k in range(4)]
-    assert 8 * (1 + Fraction(7, 24)) == Fraction(
-        in_flight(layout(pp=8, interleave=3, microbatches=64))
-    ).limit_denominator(99)
-    assert 4.0 == in_flight(layout(pp=8, interleave=3, microbatches=4))
-    for name, expected in {"gpipe": 64, "zb1p": 8, "zb2p": 16, "zbv": 8, "v-half": 5, "v-min": 4}.items():
-        assert expected == in_flight(layout(pp=8, schedule=name, microbatches=64)), name
-    assert 8.0 == in_flight(layout(pp=8, schedule="zbv", microbatches=64), 7)
-
-
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_one_stage_holds_one_microbatch(schedule):
     assert 1.0 == in_flight(layout(schedule=schedule))
@@ -242,61 +216,6 @@ def test_stages_hold_all_parameters_once(d):
     untied = whole + d.tied * d.head
     split = layout(pp=3)
     assert math.isclose(untied, sum(sum(held_parameters(d, split, float(k))) for k in range(3)), rel_tol=1e-12)
-
-
-def test_recomputing_holds_a_layer_in_passing():
-    found = activations(LLAMA_3_8B, layout(seq=1024, recompute="full"))
-    assert layer_activations(LLAMA_3_8B, layout(seq=1024)).stored == found.recomputed
-    assert 32 * 2 * 1024 * 4096 == found.layers
-    found = activations(LLAMA_3_8B, layout(seq=1024, recompute="selective", flash=False))
-    assert 32 * 1024 * 1024 * 2 == found.recomputed
-
-
-KEPT_OPERATORS = {
-    # What goes in, queries, values, attention's output, gate, down.
-    "gated": (LLAMA_3_8B, {}, 0.0, {}, 4096 + 4096 + 1024 + 4096 + 14336 + 4096),
-    # The sixth of six multiplications is none that is kept.
-    "plain": (GPT_22B, {}, 0.0, {}, 6144 + 6144 + 6144 + 6144 + 24576),
-    "experts": (MIXTRAL, {}, 1.0, {}, 4096 + 4096 + 1024 + 4096 + 2 * (14336 + 4096)),
-    # The keys and values of all heads are made of the compressed vector.
-    "latent": (LATENT, {}, 0.0, {}, 2048 + 16 * 192 + 16 * (192 + 128) + 16 * 128 + 10944 + 2048),
-    # The sum of each rank is whole.
-    "split": (LLAMA_3_8B, {"tp": 8}, 0.0, {}, 2 * 4096 + (4096 + 1024 + 4096 + 14336) / 8),
-    # Two reduce-scatters of what is split along the sequence.
-    "sequence": (LLAMA_3_8B, {"tp": 8, "sequence_parallel": True}, 0.0, {},
-                 4096 + (3 * 4096 + 4096 + 1024 + 4096 + 14336) / 8),
-    "repeated": (LLAMA_3_8B, {"tp": 16}, 0.0, {}, 2 * 4096 + 128 + (4096 + 4096 + 14336) / 16),
-    "whole experts": (MIXTRAL, {"tp": 2, "ep": 2, "expert_tp": 1}, 1.0, {},
-                      4096 + (4096 + 1024 + 4096) / 2 + (14336 + 4096)),
-    # One rank has no reduce-scatter.
-    "alone": (LLAMA_3_8B, {"sequence_parallel": True}, 0.0, {}, 31744),
-    "scores": (LLAMA_3_8B, {"flash": False}, 0.0, {}, 31744),
-    "32 bit": (LLAMA_3_8B, {"cp": 4}, 0.0, {"activation_bytes": 4.0}, 31744 / 2),
-}  # fmt: skip
-"""A model, its layout, whether the layer has experts, what software needs, and the elements that are kept of a token."""
-
-
-@pytest.mark.parametrize("case", KEPT_OPERATORS)
-def test_activations_kept_by_selective_recompute(case):
-    d, split, expert, more, elements = KEPT_OPERATORS[case]
-    asked = layout(seq=1024, microbatch=3, recompute="operators", **split)
-    assert 2 * 1024 * 3 * elements == layer_activations(d, asked, expert, Runtime(**more)).stored
-
-
-def test_checkpointing_of_operators_holds_a_layer_in_passing():
-    for flash in (False, True):
-        found = activations(LLAMA_3_8B, layout(seq=1024, recompute="operators", flash=flash))
-        assert layer_activations(LLAMA_3_8B, layout(seq=1024, flash=flash)).stored == found.recomputed
-        assert 32 * 2 * 1024 * 31744 == found.layers
-
-
-def test_a_loss_of_operators_one_after_the_other():
-    for tp in (1, 8):
-        stream, logits = 2 * 2 * 2048 * 4096, 2048 * 128256 / tp
-        asked = layout(tp=tp, seq=1024, microbatch=2)
-        found = [activations(LLAMA_3_8B, evolve(asked, fused_loss=f)) for f in (True, False)]
-        assert [stream + 4 * logits, stream + 14 * logits] == [f.output for f in found]
-        assert found[0]._replace(output=0.0) == found[1]._replace(output=0.0)
 
 
 TITAN = {
@@ -347,33 +266,3 @@ def test_measured_memory_of_megatron(tp, pp, cp, seq, measured):
     errors = {name: needed / GIB / measured - 1.0 for name, needed in needs.items()}
     assert abs(errors["adam-fp32-grads"]) < 0.02
     assert errors["adam"] < -0.1
-
-
-def test_gradients_before_they_are_accumulated():
-    d, h, v = LLAMA_3_8B, 4096, 128256
-    widest = 2 * h * 2 * 14336 / 4
-    first, middle, last = (transient_gradients(d, layout(tp=4, pp=4), k) for k in (0, 1, 3))
-    assert (widest + 2 * v * h / 4, widest, widest + 2 * v * h / 4) == (first, middle, last)
-    # Embedding and output on one stage are not computed at the same time.
-    assert first == transient_gradients(d, layout(tp=4))
-    assert widest == transient_gradients(d, layout(tp=4, fused_loss=False))
-    # Of an expert the matrices are smaller than queries, keys and values.
-    assert 2 * 2 * h * 14336 / 4 == transient_gradients(MIXTRAL, layout(tp=4, pp=2)) - 2 * 32000 * h / 4
-    small = evolve(MIXTRAL, expert_width=512.0)
-    assert 2 * 6144 * h == transient_gradients(small, layout(pp=3), 1.0)
-
-
-def test_buffers_of_communication():
-    asked = layout(pp=2, dp=4, seq=1024, microbatch=2, microbatches=4)
-    sent = 2 * 1024 * 2 * 4096 * 2
-    assert sent == training_memory(LLAMA_3_8B, asked).buffers
-    gathered = 2 * 2 * (LLAMA_3_8B.attention_weights + LLAMA_3_8B.mlp_weights)
-    assert sent + gathered == training_memory(LLAMA_3_8B, evolve(asked, zero=3)).buffers
-    assert 0.0 == training_memory(LLAMA_3_8B, evolve(asked, pp=1, dp=1, zero=3)).buffers
-
-
-def test_optimizers():
-    each = {name: o.weight_bytes + o.grad_bytes + o.state_bytes for name, o in OPTIMIZERS.items()}
-    assert {
-        "adam": 16, "adam-fp32-grads": 18, "adam-fp32": 16, "adam-fsdp": 16, "adam-bf16": 8, "adam-8bit": 10, "sgd-momentum": 12,
-    } == each  # fmt: skip

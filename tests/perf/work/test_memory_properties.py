@@ -11,13 +11,12 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.engine import GPT_175B, LATENT, LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, experts
+from tests.support.engine import GPT_175B, LATENT, LLAMA_3_8B, LLAMA_3_70B, MIXTRAL
 from trnspec.perf.frameworks import Runtime
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
 from trnspec.perf.work.memory import Memory, inference_memory, kv_cache, peak_memory, training_memory
 
 MODELS = st.sampled_from([LLAMA_3_8B, LLAMA_3_70B, GPT_175B, MIXTRAL, LATENT])
-DENSE = st.sampled_from([LLAMA_3_8B, LLAMA_3_70B, GPT_175B])
 NAMES = [f.name for f in attrs.fields(Memory)]
 
 
@@ -55,28 +54,6 @@ def test_parts_sum_and_none_is_negative_or_infinite(d, layout, runtime, data):
     assert math.isclose(math.fsum(parts), memory.total, rel_tol=1e-12)
 
 
-@given(DENSE, layouts(), RUNTIMES)
-def test_one_expert_without_router_is_a_dense_model(d, layout, runtime):
-    one = experts(d, 1, 1, router=False)
-    # An expert alone is split and copied as the rest.
-    layout = evolve(layout, ep=1, expert_tp=None)
-    dense, sparse = (training_memory(m, layout, runtime=runtime) for m in (d, one))
-    # Experts are summed apart, so that the last bits of the state may differ.
-    assert all(math.isclose(getattr(dense, n), getattr(sparse, n), rel_tol=1e-12) for n in NAMES)
-    if d.layers % layout.pp == 0:
-        assert dense.activations == sparse.activations
-
-
-@given(MODELS, layouts(), RUNTIMES)
-def test_copies_without_zero_leave_the_bits(d, layout, runtime):
-    alone = evolve(
-        layout, dp=1, cp=1, ep=1, expert_tp=None, zero=0, global_batch=layout.microbatch * layout.microbatches
-    )
-    copied = evolve(alone, dp=layout.dp, global_batch=alone.global_batch * layout.dp, expert_tp=layout.tp)
-    one, other = (training_memory(d, each, runtime=runtime) for each in (alone, copied))
-    assert bits(one) == bits(other)
-
-
 @given(MODELS, st.lists(layouts(), min_size=1, max_size=8), RUNTIMES)
 def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, rows, runtime):
     batch = training_memory(d, stacked(rows), runtime=runtime)
@@ -85,28 +62,6 @@ def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, rows, runtime
         alone = training_memory(d, layout, runtime=runtime)
         assert bits(alone) == [float(np.broadcast_to(getattr(batch, name), (len(rows),))[i]).hex() for name in NAMES]
         assert float(peak_memory(d, layout, runtime)).hex() == float(peak[i]).hex()
-
-
-@given(MODELS, layouts())
-def test_more_sharing_never_needs_more_state(d, layout):
-    state = [training_memory(d, evolve(layout, zero=z)) for z in range(4)]
-    # Experts may have fewer copies than ranks share them; then the layout itself contradicts itself.
-    if layout.expert_copies >= 1.0:
-        totals = [m.weights + m.gradients + m.optimizer for m in state]
-        assert totals == sorted(totals, reverse=True)
-
-
-@given(MODELS, layouts(), RUNTIMES)
-def test_recomputing_more_keeps_less(d, layout, runtime):
-    none, selective, operators, full = (
-        training_memory(d, evolve(layout, recompute=r), runtime=runtime).activations
-        for r in ("none", "selective", "operators", "full")
-    )
-    assert none >= selective >= full
-    # The sums that tensor parallelism leaves on each rank are kept whole, where sequence parallelism splits the rest.
-    assert operators > full
-    if not (layout.sequence_parallel and layout.tp > 1):
-        assert selective > operators
 
 
 @given(MODELS, layouts(), RUNTIMES)

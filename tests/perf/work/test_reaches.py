@@ -10,9 +10,8 @@ from tests.support.rules import shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.serving.decode import mean_context, token_load
 from trnspec.perf.serving.forward_pass import IDEAL, Deployment, cache_bytes, kept_bytes
-from trnspec.perf.work.flops import all_scores
 from trnspec.perf.work.memory import inference_memory, kv_cache
-from trnspec.perf.work.transformer import common_heads, mean, reaches, transformer
+from trnspec.perf.work.transformer import common_heads, reaches, transformer
 
 CLOSE = 1e-12
 MIMO = dimensions(shipped().named("mimo-v2-flash").spec)
@@ -57,11 +56,6 @@ def test_ranks_hold_whole_heads_of_each_kind_of_layer():
     assert split == pytest.approx((whole - 2 * small) / 8 + 2 * small + 2 * twice, rel=1e-9)
 
 
-def test_values_that_are_keys_are_cached_and_not_computed():
-    assert (4 * 1024, 4 * 512, 16 * 512) == (GEMMA.kv_elements, GEMMA.kv_projected, GEMMA.local_kv_projected)
-    assert (10 * 4 * 512 + 50 * 16 * 512) / 60 == pytest.approx(mean(GEMMA, lambda own: own.projected), rel=CLOSE)
-
-
 def test_bytes_and_flops_of_a_token():
     model, plan = transformer(MIMO), Deployment(tp=8.0, prompt=1000.0, output=2.0, batch=1.0)
     load = token_load(model, plan, IDEAL, mean_context(model, plan))
@@ -78,14 +72,6 @@ def test_pooled_keys():
     assert keys * 64 * 1024 + index * 64 * 128 == pytest.approx(43 * load.scores, rel=CLOSE)
     new = 43 + 21 / 4 + 20 / 128
     assert (keys + new) * 512 + index * 128 == pytest.approx(43 * load.cached, rel=CLOSE)
-
-
-def test_flop_of_training():
-    """A token attends to half of the sequence; in a window of 128 to 128 but for the first tokens."""
-    windowed = 128 * (4096 - 64) / 4096
-    assert 3 * 2 * 64 * 320 * (9 * 2048 + 39 * windowed) == pytest.approx(
-        3.0 * all_scores(MIMO, 4096.0, "causal"), rel=CLOSE
-    )
 
 
 def test_tensor_parallelism_divides_the_heads_of_all_layers():

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 
-import pytest
 from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.engine import LATENT, LLAMA_3_8B, layout
+from tests.support.engine import LATENT, layout
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import peak_memory, training_memory
-from trnspec.perf.work.stages import extreme_layers, in_flight, stage_layers
+from trnspec.perf.work.stages import extreme_layers, stage_layers
 
 
 def sizes(layers: int, chunks: int) -> list[int]:
@@ -55,21 +53,6 @@ def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
     ]
 
 
-@pytest.mark.parametrize(
-    ("layers", "pp", "expected"),
-    [
-        # Llama 3.1 405B: embedding and output count as a layer each.
-        (126, 16, [7, *[8] * 14, 7]),
-        # DeepSeek-V3, whose mean is 3.8.
-        (61, 16, [3, *[4] * 13, 3, 3]),
-        (5, 2, [3, 2]),
-    ],
-)  # fmt: skip
-def test_unequal_stages(layers, pp, expected):
-    d = evolve(LLAMA_3_8B, layers=float(layers))
-    assert [(n, 0) for n in expected] == [stage_layers(d, layout(pp=pp), float(k)) for k in range(pp)]
-
-
 def test_modules_of_multi_token_prediction_are_with_the_output():
     d = evolve(LATENT, layers=24.0, expert_layers=19.0, mtp_layers=2.0)
     # Two modules and three outputs count as five layers: 7, 8, 7 and 2 + 2.
@@ -88,15 +71,3 @@ def test_the_peak_is_that_of_all_stages(layers, dense, split, microbatches, reco
     asked = evolve(split, seq=4096, global_batch=microbatches, recompute=recompute)
     every = [training_memory(d, asked, stage=float(k)).total for k in range(split.pp)]
     assert max(every) == peak_memory(d, asked)
-
-
-def test_the_fullest_stage_has_the_most_layers_in_flight():
-    d = evolve(LLAMA_3_8B, layers=126.0, embedding=0.0, head=0.0, vocabulary=1.0)
-    asked = layout(pp=16, seq=8192, microbatches=64)
-    each = [training_memory(d, asked, stage=float(k)) for k in range(16)]
-    held = [n * in_flight(asked, k) for k, n in enumerate([7, *[8] * 14, 7])]
-    assert [
-        math.isclose(m.activations / each[0].activations, h / held[0], rel_tol=1e-12)
-        for m, h in zip(each, held, strict=True)
-    ]
-    assert 1 == max(range(16), key=lambda k: held[k])
