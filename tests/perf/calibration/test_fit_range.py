@@ -8,7 +8,7 @@ from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.fit_range import factor, fitted_on, ranges, versions, within
+from trnspec.perf.calibration.fit_range import fitted_on, ranges, versions, within
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 
@@ -22,10 +22,6 @@ INPUTS = {
     "kernels": set(),
 }
 """The inputs whose range a calibration has, by what was measured; kernels have none."""
-
-
-def test_factor() -> None:
-    assert [1, 1, 1, 2, 4] == [factor(v, 8, 32) for v in (8, 20, 32, 64, 2)]
 
 
 def test_ranges() -> None:

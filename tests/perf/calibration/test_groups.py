@@ -27,15 +27,6 @@ def test_the_next_cluster_is_inside():
     assert 0.78 < np.mean(inside) < 0.86
 
 
-def test_releases_of_a_configuration_count_once():
-    """A hundred rows of one configuration move the interval as one row does."""
-    ratios = np.linspace(0.9, 1.1, 20)
-    clusters = [f"c{i}" for i in range(20)]
-    once = interval(ratios, np.array(clusters))
-    often = interval(np.append(ratios, [ratios[7]] * 100), np.array([*clusters, *[clusters[7]] * 100]))
-    assert once == pytest.approx(often, rel=0.01)
-
-
 @frozen
 class Row:
     """The group of a row."""
@@ -67,12 +58,6 @@ def test_the_groups():
     assert expected == [(g.scale, g.models) for g in some]
     assert [3 * LEAST - 1, LEAST, LEAST, 2 * LEAST - 1, 2 * LEAST] == [g.clusters for g in some]
     assert [("", "")] == [(g.scale, g.models) for g in found(labels("server", "dense", 30), np.zeros(30))]
-
-
-def test_rows_of_few_configurations_are_no_group():
-    rows = [*labels("server", "dense", 2) * 20, *labels("large", "dense", LEAST)]
-    some = found(rows, np.zeros(len(rows)))
-    assert [("", "", LEAST + 2), ("large", "dense", LEAST)] == [(g.scale, g.models, g.clusters) for g in some]
 
 
 def test_a_group_of_few_is_drawn_towards_all_rows():

@@ -50,10 +50,6 @@ def test_how_it_differs(catalog):
     assert sorted(different.values(), reverse=True)[:-1] == [o.factor for o in found.differences[:-1]]
 
 
-def test_a_calibration_without_rows_has_none(catalog):
-    assert nearest_row(catalog.graph, "", {"seq": 1.0}) is None
-
-
 def test_the_evidence_of_an_answer(catalog):
     found = trnspec.evaluate(
         "training", catalog, model="llama-3.1-8b", on="trn1.32xlarge*32", seq=8192, tp=32, global_batch=1024,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,9 @@ from tests.support.evaluations import keywords
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
-from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration import score as module
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
 from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row_hashes
-from trnspec.perf.calibration.score import KINDS, LEAST, Kind, Scored, score
+from trnspec.perf.calibration.score import KINDS, Kind, Scored, score
 
 run = keywords(inference_)
 
@@ -99,35 +96,6 @@ def test_a_row_of_another_kind_is_ignored(kind: str) -> None:
         assert [] == list(of.scores(everything(), [{"kind": f"not-{kind}", "id": "x"}], "x", "auto"))
 
 
-@pytest.mark.parametrize("name", ["training_megatron_bridge", "training_mpt"])
-def test_rows_by_calibration(name: str) -> None:
-    """Dense models and experts, chips and frameworks have calibrations of their own."""
-    specs = {n.name: n.spec for n in everything().of(Calibration)}
-    found = [s for s in scored(name) if s.part == "step"]
-    assert {"dense", "experts"} & {s.models for s in found}
-    for each in found:
-        spec = specs[each.calibration]
-        assert (each.chip, each.framework) == (spec.chip.name, spec.framework)
-        assert spec.models in {None, each.models}
-        assert each.low < each.calibrated < each.high
-
-
-def test_serving(served: list[Scored]) -> None:
-    vendor = [s for s in served if s.part == "tpot" and not s.id.startswith("optimum")]
-    held_out = held("infer", [r for r in rows("inference_neuron") if r["id"] in {s.id for s in vendor}])
-    off = [abs(held_out[s.id, "tpot"] / s.measured - 1.0) for s in vendor]
-    assert statistics.mean(errors(vendor, "calibrated")) < statistics.mean(off) < 0.1
-    assert statistics.mean(errors(vendor, "ideal")) > 0.6
-    assert {"transformers-neuronx"} == {s.framework for s in vendor}
-
-
-def test_rows_of_a_framework_have_its_calibration(served: list[Scored]) -> None:
-    """Not one of another framework, though the chip is the same."""
-    known = {n.name: n.spec.framework for n in everything().of(Calibration)}
-    assert {"transformers-neuronx", "optimum-neuron"} <= {s.framework for s in served}
-    assert [] == [s.id for s in served if s.kind == "estimate" and known[s.calibration] != s.framework]
-
-
 def test_scored_value_equals_evaluator_answer(served: list[Scored]) -> None:
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.part == "tpot")
     first = next(s for s in served if s.id == one.id and s.part == "ttft")
@@ -151,17 +119,6 @@ def test_a_calibration_by_name(served: list[Scored]) -> None:
         scored("inference_neuron", calibration="neurn")
     with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         scored("inference_neuron", calibration="trainium1-neuron")
-
-
-@pytest.mark.parametrize("name", ["gemm_gpu", "attention_decode_gpu", "moe_gpu"])
-def test_kernels_have_the_roofs_of_their_chip_and_framework(name: str) -> None:
-    found = scored(name)
-    specs = {n.name: n.spec for n in everything().of(Calibration)}
-    assert {"estimate"} == {s.kind for s in found}
-    assert [] == [
-        s.id for s in found if (specs[s.calibration].chip.name, specs[s.calibration].framework) != (s.chip, s.framework)
-    ]
-    assert statistics.mean(errors(found, "calibrated")) < 0.6 * statistics.mean(errors(found, "ideal"))
 
 
 @pytest.mark.slow
@@ -233,25 +190,3 @@ def test_a_row_without_its_chip_is_transferred() -> None:
     assert [(s.low, s.high) for s in own] == [(s.low, s.high) for s in by_model]
     assert all(b.low <= a.low < a.high <= b.high for a, b in zip(own, by_chip, strict=True))
     assert any(b.high > a.high for a, b in zip(own, by_chip, strict=True))
-
-
-def test_few_rows_are_not_fitted() -> None:
-    some = rows("training_mpt")
-    assert {} == held("train", some[: LEAST - 1])
-    one = [row for row in some if row["hardware"] == some[0]["hardware"]]
-    assert held("train", one[:LEAST])
-    assert {} == held("train", one, "chip")
-
-
-def test_eras_are_those_of_the_calibrations_of_the_rows() -> None:
-    """Several of them, or none."""
-    graph, found = everything(), set()
-    for name in ("training_megatron_bridge", "training_mpt", "training_trn1"):
-        ((_, cases),) = cases_of("train", rows(name))
-        hashes = {each for case in cases for each in case.hashes}
-        fitted = fitted_hashes(graph)
-        of = {n.spec.era for n in graph.of(Calibration) if n.spec.era and hashes & fitted[n.name]}
-        eras = module._eras(graph, cases)
-        assert list(eras) == (sorted(of) if len(of) > 1 else [])
-        found.add(len(eras) > 1)
-    assert {True, False} == found

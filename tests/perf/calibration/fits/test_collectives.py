@@ -12,14 +12,12 @@ from tests.support.engine import everything
 from trnspec.api import load
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.document import document, printed_learned
-from trnspec.perf.calibration.fit_range import collective_inputs
-from trnspec.perf.calibration.fits.collectives import LIBRARIES, SIZES, arrays, fit_collectives, times
+from trnspec.perf.calibration.fits.collectives import LIBRARIES, arrays, fit_collectives, times
 from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
 from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.lowering.calibrated import calibrated
-from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.quantity import parse
 
 TRUE = attrs.evolve(
@@ -86,14 +84,6 @@ def test_parameters_stay_within_limits() -> None:
     assert np.abs(result.main.fit).max() > 0.5
 
 
-def test_typical_values_are_within_limits() -> None:
-    for library in LIBRARIES.values():
-        for protocol in library.protocols:
-            for name, limit in COLLECTIVE.items():
-                value = getattr(protocol, name, None)
-                assert not value or limit.low < value < limit.high, (protocol.name, name)
-
-
 def test_a_protocol_that_no_row_uses_stays_near_the_pooled_one() -> None:
     found, typical = fitted().library.protocols[3], LIBRARIES["nccom"].protocols[3]
     for name in ("call", "hop", "network_hop", "link", "network"):
@@ -109,16 +99,6 @@ def test_too_few_rows_and_unknown_libraries() -> None:
         fit_collectives(rows()[:5], "nccom")
     with pytest.raises(UsageError, match="no collective library is named 'mpi'"):
         fit_collectives(rows(), "mpi")
-
-
-def test_groups_are_of_sizes() -> None:
-    groups = fitted().groups
-
-    assert [("collective", "server", 28), ("collective", "server", 24), ("collective", "server", 28)] == [
-        (g.phase, g.scale, g.rows) for g in groups
-    ]
-    assert [(2.0**10, SIZES[0]), (2.0**17, SIZES[1]), (2.0**23, 2.0**29)] == [g.size for g in groups]
-    assert all(g.low <= g.high for g in groups)
 
 
 def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
@@ -165,15 +145,3 @@ def test_a_chip_is_held_out() -> None:
         there = result.beyond[0].elsewhere
         assert (there.rows, there.groups) == (2 * len(own), len({(c.kind, c.ranks) for c in own}))
         assert 0.5 < there.low < 1.0 < there.high < 2.0
-
-
-def test_servers_of_the_ranks() -> None:
-    graph = everything()
-    for on, ranks, servers in (
-        ("trn2.48xlarge*4", 64, 1),
-        ("trn2.48xlarge*4", 65, 2),
-        ("p5.48xlarge*2", 16, 2),
-        ("gb200-nvl72", 72, 1),
-        ("trn2-ultraserver", 256, 1),
-    ):
-        assert servers == collective_inputs(lower(graph, on), 1.0, ranks)["servers"], on

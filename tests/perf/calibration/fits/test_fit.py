@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 
-from tests.perf.oracles.fits import MODELS, TRUE, cases
+from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
@@ -174,15 +174,6 @@ def test_interval_by_hand() -> None:
     assert (0.5, 3.0) == (evolve(found, ends=(0.5, 3.0)).low, evolve(found, ends=(0.5, 3.0)).high)
 
 
-def test_every_number_of_ranks_has_the_same_weight() -> None:
-    """Twenty rows of one server do not hide two of many."""
-    held = [0.0] * 20 + [-0.5] * 2
-    one, several = errors(held, [1.0] * 22), errors(held, [8.0] * 20 + [512.0] * 2)
-    assert (1.0, 1.0) == (one.low, several.low)
-    assert pytest.approx(1.3) == one.high
-    assert 2.0 == several.high
-
-
 def test_rows_that_are_not_fitted_widen_the_interval() -> None:
     found = errors([0.0] * 20, [8.0] * 20)
     wider = found.with_rows([evolve(found.cases[0], ranks=64.0)] * 4, [-0.5] * 4)
@@ -215,29 +206,6 @@ def test_chips_are_left_out_whole() -> None:
     assert [m.tolist() for m in folds(["m", "n"] * 3)] == [m.tolist() for m in by_model]
     with pytest.raises(UsageError, match="with rows of b only, errors on another chip cannot be estimated"):
         holdout_masks(["m", "n"], ["b", "b"], "chip")
-
-
-def test_a_chip_left_out_is_computed_without_its_rows() -> None:
-    of = known("inference")
-    found = fit(of.model, of.cases, ["model", "chip"])
-    assert found["model"].values == found["chip"].values
-    own = np.array([c.chip == "inferentia2" for c in of.cases])
-    rest = of.model.solve([c for c, out in zip(of.cases, own, strict=True) if not out])
-    some = [c for c, out in zip(of.cases, own, strict=True) if out]
-    expected = of.model.times(some, rest)["tpot"] / np.array([c.tpot for c in some]) - 1.0
-    assert expected.tolist() == found["chip"].main.held_out[own].tolist()
-
-
-def test_folds_leave_out_whole_models() -> None:
-    """So that a row left out is of a model that the fit has not seen."""
-    groups = [c.model for c in known("training").cases]
-    found = folds(groups)
-    assert len(MODELS) == len(found)
-    for mask in found:
-        out, kept = ({g for g, o in zip(groups, mask, strict=True) if o == held} for held in (True, False))
-        assert len(out) == 1
-        assert not out & kept
-    assert np.ones(len(groups), int).tolist() == np.sum(found, axis=0).tolist()
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,12 @@ from attrs import evolve
 from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
 from trnspec.errors import UsageError
-from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.fits import inference
 from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, prior_of
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, training
 from trnspec.perf.calibration.groups import GroupErrors
-from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
-from trnspec.perf.calibration.measured.tables import fitted_hashes, records
+from trnspec.perf.calibration.measured.tables import fitted_hashes
 
 NAMES = tuple(n for n in TYPICAL if n not in {"matmul_fp8", "matmul_fp4", "score_passes"})
 NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expert_overlap", "pipeline_overlap")}
@@ -71,14 +68,6 @@ def test_uninformative_rows_keep_the_prior():
         assert {n: pytest.approx(getattr(SLOW, n), rel=1e-5) for n in NAMES} == {n: values[n] for n in NAMES}
 
 
-def test_many_rows_replace_the_prior():
-    many = cases(150, TRUE)
-    with_prior, without = (training().solve(many, prior).values() for prior in (PRIOR, Prior()))
-    both = [batch(OTHERS).times(values)["step"] for values in (with_prior, without)]
-    assert np.abs(both[0] / both[1] - 1.0).mean() < 0.015
-    assert error(with_prior) < 0.02 < error(SLOW)
-
-
 def test_a_row_is_enough_with_a_prior():
     one = cases(1, TRUE)
     with pytest.raises(UsageError, match="1 rows are too few to fit; expected at least 3"):
@@ -87,23 +76,6 @@ def test_a_row_is_enough_with_a_prior():
     # The error of a row that was left out is that of the prior.
     assert batch(one).times(SLOW)["step"] / one[0].seconds - 1.0 == pytest.approx(found.main.held_out)
     assert abs(found.main.fit[0]) < abs(found.main.held_out[0])
-
-
-def test_serving():
-    table = records(shipped() / "measured" / "inference_neuron.csv")
-    rows = [row for row in table if row["id"].startswith("trn1-")][:4]
-    some = [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase) and not c.encoded]
-    prior = prior_of(everything(), "trainium1", "inference", "trainium1-optimum-neuron-2025-dense-inference")
-    found = fit(inference.MODEL, some, prior=prior)["model"]
-    assert set(prior.values) <= set(found.values)
-    assert found.main.summary(held_out=False)[0] < found.main.summary(held_out=True)[0]
-    assert prior.values["cache"] == next(each.prior for each in found.learned if each.name == "cache")
-    # A calibration of a GPU states rates in 8 bit too, which such a fit does not find.
-    other = prior_of(everything(), "trainium1", "inference", "h100-sxm-vllm-2026-experts-inference")
-    assert set(other.values) - set(fit(inference.MODEL, some[:1], prior=other)["model"].values) == {
-        "matmul_fp8",
-        "matmul_fp4",
-    }
 
 
 def test_the_nearest_calibration_without_the_rows():

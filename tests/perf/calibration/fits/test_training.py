@@ -12,20 +12,13 @@ from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.search import Found, bounded, unbounded
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, era_of, free, training, weights
 from trnspec.perf.calibration.measured.training import TrainingCase
-from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency
-from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import step
 from trnspec.perf.work.transformer import transformer
 
 CLEAN = cases(60, TRUE)
 ROWS = CLEAN[:24]
-
-
-@pytest.fixture(scope="module")
-def clean() -> Fitted:
-    return fit(training(), CLEAN)["model"]
 
 
 def fitted(some: list[TrainingCase]) -> Fitted:
@@ -38,12 +31,6 @@ def times(some: list[TrainingCase], efficiency: Efficiency | Fitted) -> np.ndarr
 
 def errors(some: list[TrainingCase], found: Found, eras: tuple[str, ...] = ()) -> float:
     return np.abs(training(eras).times(some, found)["step"] / np.array([c.seconds for c in some]) - 1.0).mean()
-
-
-def test_steps_that_were_not_among_them(clean):
-    other = cases(60, TRUE, seed=11)
-    assert np.abs(times(other, clean) / np.array([c.seconds for c in other]) - 1.0).mean() < 0.04
-    assert TRUE.causal == clean.values["causal"]
 
 
 def test_scores_that_are_written_are_fitted():
@@ -109,16 +96,6 @@ def test_free_parameters_are_those_of_the_rows():
     assert {"network"} == set(free([ONE])) - least
 
 
-def test_the_estimator_takes_a_fit(clean):
-    """A fit is what an estimate is calibrated with: the time of a row is that of the estimator."""
-    case, efficiency = CLEAN[0], Efficiency(**clean.values)
-    on = machine(case.system, efficiency, case.dtype)
-    made = Estimator(
-        case.model, case.dims, transformer(case.dims), case.system, Calibrated("x", efficiency), case.dtype, on, (on, on),
-    )  # fmt: skip
-    assert times(CLEAN, clean)[0] == made.step(case.layout).total
-
-
 def measured(chips: dict[str, float], eras: dict[str, float]) -> list[TrainingCase]:
     """Rows of some chips and eras, each with its own share of matrix multiplications."""
     rows = []
@@ -140,17 +117,6 @@ def test_own_shares_are_found():
     a, b, c, common = (found.values({"chip": chip})["matmul"] for chip in ("a", "b", "c", ""))
     # A chip without rows is between them.
     assert (b < 0.9 * a, b < c == common < a) == (True, True)
-
-
-@pytest.mark.slow
-def test_own_shares_of_eras_are_found():
-    eras = "2025", "2026"
-    rows = measured({"a": 0.0}, {"2025": -0.9, "2026": 0.0})
-    found = training(eras).solve(rows)
-    old, new = (found.values({"chip": "a", "era": era})["matmul"] for era in eras)
-    assert old < 0.9 * new
-    # Told that they are one era, rows of both are off.
-    assert errors(rows, found, eras) < 0.5 * errors(rows, training().solve(rows))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.perf.calibration.measured.rows import one
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured import cells
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.inference import ROUNDS, InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import records
@@ -51,13 +49,3 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
     assert (1.0, 32.0, 0.0) == (alone.plan.batch, alone.plan.compiled_batch, alone.queued)
     host = {i for i, c in cases.items() if c.host}
     assert {f"optimum-inf2-8b-{a}-cpu-{b}" for a in ("std", "chunked") for b in ("synchronous", "throughput")} == host
-
-
-def test_a_link_without_a_published_rate(monkeypatch):
-    monkeypatch.setattr(cells, "HARDWARE", (("b200", ("hgx-b200",)),))
-    # Systems are cached by their description.
-    monkeypatch.setattr(cells, "_hardware", cells._hardware.__wrapped__)
-    asked = {"hardware": "B200", "n_chips": "16", "tp": "16", "precision": "bf16"}
-    reason = "the layout needs a link of hgx-b200*2 whose rate is not published"
-    assert Skipped("r", reason) == one("inference", **asked)
-    assert isinstance(one("inference", **asked | {"tp": "8"}), InferenceCase)
