@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 
 # Fits solve small systems, for which threads of the linear algebra only wait for each other; read when numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -26,6 +30,11 @@ keep()
 
 # Processes that tests start use what others have compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Processes of pytest-xdist share what is built once, by the number of the process that starts them and removes it.
+if os.environ.setdefault("PYTEST_FIRST_PROCESS", str(os.getpid())) == str(os.getpid()):
+    made = Path(tempfile.gettempdir()) / f"trnspec-wheel-{os.getpid()}"
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
 
 # Most of what a run creates stays until its end: modules, tests, kept readings.
 gc.set_threshold(50_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 
 import pytest
@@ -11,8 +12,9 @@ from tests.support.programs import ROOT, Here
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, capsys) -> Here:
-    """The command line in this process, 80 columns wide; settings are not looked for above its folder."""
+    """The command line in this process, 80 columns wide, with nothing to read; settings are not looked for above its folder."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     (tmp_path / ".git").mkdir()
     return Here(tmp_path, monkeypatch, capsys)
 

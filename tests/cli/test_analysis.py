@@ -19,7 +19,6 @@ NETWORK = "trn2.48xlarge.network.bandwidth"
 
 
 def test_sensitivity(here) -> None:
-    """The same table in text, in CSV, in JSON, and from Python."""
     expected = trnspec.sensitivity("training", CATALOG, **INPUTS)
     text = here(*TRAINING, "--sensitivity", "--full")
     rows = list(csv.DictReader(io.StringIO(here(*TRAINING, "--format", "csv", "--sensitivity").out)))
@@ -79,7 +78,6 @@ def test_assume(here) -> None:
 
 
 def test_suggested_commands_repeat_assumptions(here) -> None:
-    """The layout does not fit; the suggested evaluation assumes the same figures."""
     options = [o for o in TRAINING if o != "--no-must-fit"]
     found = here(*options, "--assume", "trainium2.memory.capacity=2 GiB")
 

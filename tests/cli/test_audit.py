@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.support.programs import DATA, Here, apart
+from trnspec.api import graph
 from trnspec.cli.render import SCREEN
+from trnspec.graph.currency import ages, limit
 
 
 def disagreements(here: Here, *args: str) -> list[dict[str, object]]:
@@ -14,7 +18,6 @@ def disagreements(here: Here, *args: str) -> list[dict[str, object]]:
 
 
 def test_names_paths_and_verdicts(here) -> None:
-    """Each restricts the disagreements, and they combine."""
     every = disagreements(here)
     of_path = disagreements(here, "memory.bandwidth")
     below = disagreements(here, "memory")
@@ -47,16 +50,6 @@ def test_summary(here) -> None:
     assert lines[-1].endswith(f"prints all {len(disagreements(here))}")
 
 
-def test_whole_page_has_every_disagreement_in_full(here) -> None:
-    """With --full, or --details as it was called; nothing is wider than the terminal."""
-    heads = [f"{d['name']}  {d['at']}" for d in disagreements(here, "trn2.48xlarge")]
-    lines = here("audit", "trn2.48xlarge", "--full").out.splitlines()
-
-    assert heads == [line for line in lines if line in heads]
-    assert here("audit", "trn2.48xlarge", "--details").out.splitlines() == lines
-    assert [line for line in lines if len(line) > 80] == []
-
-
 def test_screen(here) -> None:
     """At most 40 lines of every document; no disagreement that is open is hidden."""
     for name in ("trainium1", "trainium2", "trainium3", "trn2.48xlarge", "trn2-ultraserver", "neuroncore-v3"):
@@ -66,16 +59,6 @@ def test_screen(here) -> None:
 
         assert len(lines) <= SCREEN, name
         assert [d for d in found for c in d["conflicting"] if "".join(c["says"].split()) not in squeezed] == []
-
-
-def test_at_most_three_causes(here) -> None:
-    """JSON has all of them."""
-    (found,) = disagreements(here, "trn2-ultraserver", "stated.peak.sparse.fp8")
-    text = here("audit", "trn2-ultraserver", "stated.peak.sparse.fp8").out
-
-    assert len(found["causes"]) > 3
-    causes = [line for line in text.splitlines() if line.startswith(("  cause  ", "           or  "))]
-    assert (3, f"           or  {len(found['causes']) - 3} more") == (len(causes) - 1, causes[-1])
 
 
 def test_machine(here) -> None:
@@ -103,3 +86,36 @@ def test_machine_from_standard_input(tmp_path) -> None:
     done = apart("audit", "--host", "-", cwd=tmp_path, stdin=b"[{]")
     assert (2, "") == (done.status, done.out)
     assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
+
+
+# Values without a recent source.
+
+
+def listed(here: Here, *args: str) -> dict[str, object]:
+    done = here("audit", "--stale", *args, "--format", "json")
+    assert done.status == 0
+    data: dict[str, object] = json.loads(done.out)
+    return data
+
+
+@pytest.mark.parametrize("older_than", ["12mo", "2y"])
+def test_stale_rows(here, older_than) -> None:
+    data = listed(here, "--older-than", older_than)
+    known = list(ages(graph(), str(data["as_of"])))
+    months = [row["months"] for row in data["rows"]]
+
+    assert data["values"] == len(known)
+    assert data["older_than_months"] == limit(older_than)
+    assert {(row["document"], row["figure"]) for row in data["rows"]} == {
+        (age.name, age.at) for age in known if age.months > limit(older_than)
+    }
+    assert months == sorted(months, reverse=True)
+
+
+def test_stale_names_and_paths(here) -> None:
+    rows = listed(here, "neuronlink-v3", "lanes")["rows"]
+
+    assert [(row["document"], row["figure"]) for row in rows] == [
+        ("neuronlink-v3", "lanes.count"),
+        ("neuronlink-v3", "lanes.rate"),
+    ]

@@ -90,7 +90,6 @@ INFERENTIA = ROOT / "plugins/trnspec-inferentia/src/trnspec_inferentia/catalog"
 
 
 def test_a_document_for_a_chip_without_rows(here, tmp_path):
-    """Its errors are those of a chip left out; beside it the document of a chip that has rows."""
     asked = ("--only", "^(trn1|inf2)-", "--catalog", ROOT / "catalog", "--catalog", INFERENTIA, "--out", "mine")
     done = here("calibrate", SERVED, *TOLD, *asked, "--document", "trainium2", "--document", "trainium1",
                 "--prior", "none")  # fmt: skip
@@ -125,14 +124,6 @@ def test_existing_file_is_not_overwritten(here, tmp_path, monkeypatch):
     assert "mine\n" == place.read_text()
     assert 0 == here("calibrate", DATA, *TOLD, "--out", "mine", "--force").status
     assert "kind: Calibration" in place.read_text()
-
-
-def test_in_a_checkout_the_schema_is_found(here, tmp_path):
-    (tmp_path / "schemas" / "v1").mkdir(parents=True)
-    (tmp_path / "schemas" / "v1" / "calibration.schema.json").write_text("{}")
-    assert 0 == here("calibrate", DATA, *TOLD, "--out", "plugins/mine").status
-    first = (tmp_path / "plugins/mine/calibrations/trainium1-mine.yaml").read_text().splitlines()[0]
-    assert "# yaml-language-server: $schema=../../../schemas/v1/calibration.schema.json" == first
 
 
 REFUSED = {
@@ -191,7 +182,6 @@ NEEDED = {
 
 @pytest.mark.parametrize("kind", NEEDED)
 def test_the_help_names_the_columns_that_are_needed(here, kind):
-    """These are enough, and a row that lacks any of them cannot be computed."""
     row = {"kind": kind} | NEEDED[kind]
     output = here("calibrate", "--help").out
     _, _, after = " ".join(output.split()).partition(f"of kind {kind}: ")
@@ -204,33 +194,6 @@ def test_the_help_names_the_columns_that_are_needed(here, kind):
     for name in NEEDED[kind]:
         assert [True] == [isinstance(case, Skipped) for case in read(graph, [row | {name: ""}])], name
     assert [] == [*read(graph, [NEEDED[kind]])]
-
-
-def test_a_catalog_of_ones_own(here, tmp_path, rows):
-    """Names are resolved against it, and its sources may be named."""
-    source = tmp_path / "own" / "sources" / "mine-2026.yaml"
-    source.parent.mkdir(parents=True)
-    source.write_text(
-        "api_version: trnspec/v1\nkind: Source\nmetadata: {name: mine-2026, title: Mine}\n"
-        "spec: {publisher: Me, as_of: 2026-11-21, rank: vendor-chip-page, dating: exact}\n"
-    )
-    asked = (
-        "calibrate",
-        DATA,
-        "--software",
-        "x",
-        "--name",
-        "x",
-        "--source",
-        "mine-2026",
-        "--only",
-        "BERT",
-        "--out",
-        "own",
-    )
-    assert 2 == here(*asked).status
-    assert 0 == here(*asked, "--catalog", "own").status
-    assert "source: mine-2026" in (tmp_path / "own/calibrations/trainium1-x.yaml").read_text()
 
 
 def test_the_document_states_the_range_of_its_rows(here, tmp_path):
@@ -246,7 +209,6 @@ def test_the_document_states_the_range_of_its_rows(here, tmp_path):
 
 
 def test_framework_era_and_models(here, tmp_path):
-    """They are in the document and in its name; rows of the other models are not fitted."""
     options = ("--software", "Neuron", "--framework", "nxd", "--era", "2024", "--source", "neuron-benchmarks-2026-08")
     done = here("calibrate", DATA, *options, "--models", "dense", "--out", "mine", "--transfer", DATA)
     assert 0 == done.status, done.err
@@ -306,7 +268,6 @@ def test_a_prior_by_name(here, rows):
 
 
 def test_every_shipped_calibration_is_in_the_script_that_refits_them():
-    """By its framework and its tables; running the script takes minutes, so it is read here."""
     script = (ROOT / "benchmarks" / "refit.sh").read_text()
     nodes = everything().of(Calibration)
     assert [] == [n.name for n in nodes if n.spec.framework is None or not n.spec.tables]

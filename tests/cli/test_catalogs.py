@@ -7,7 +7,7 @@ import pytest
 from tests.support.programs import git
 from tests.support.rules import document, graph, source
 from trnspec.catalog.versions.editions import FOLDER, freeze, write
-from trnspec.cli.diff import label, of_folder, of_revision, open_catalog
+from trnspec.cli.diff import open_catalog
 from trnspec.errors import TrnspecError
 
 PAGE = source("page", "2024-01-01")
@@ -31,20 +31,11 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_open_a_revision_and_a_folder(repository) -> None:
-    """Nothing of the shipped catalog is in them."""
     then, now = open_catalog("git:HEAD"), open_catalog("catalog")
 
     assert {"page", "wire"} == set(then.graph.nodes) == set(now.graph.nodes)
     assert ("9 us", "8 us") == tuple(c["wire"].figure("latency").value.text for c in (then, now))
     assert "HEAD:catalog/links/wire.yaml" == then["wire"].node.document.file
-
-
-def test_another_folder_of_a_revision(repository) -> None:
-    git(repository, "mv", "catalog", "elsewhere")
-    git(repository, "commit", "-q", "-m", "second")
-
-    assert {"wire"} == set(open_catalog("git:HEAD:elsewhere/links").graph.nodes)
-    assert of_revision("HEAD", "elsewhere", repository).diff(of_folder(repository / "elsewhere"))
 
 
 @pytest.mark.parametrize(
@@ -64,16 +55,7 @@ def test_a_broken_document_is_not_a_removed_one(repository) -> None:
     assert () == made.removed
 
 
-def test_label() -> None:
-    words = ("working", "as-of:2023", "2026.11", "git:HEAD", "some/folder")
-
-    assert ["the working edition", "what was published by 2023", "edition 2026.11", "git:HEAD", "some/folder"] == [
-        label(w) for w in words
-    ]
-
-
 def test_an_edition_by_its_name(repository, monkeypatch) -> None:
-    """An edition of the shipped catalog; the folder of that name is another thing."""
     monkeypatch.setattr("trnspec.api.shipped", lambda: repository / "catalog")
     write(repository / "catalog" / FOLDER, "2026.11", freeze(graph(PAGE, wire("7 us")), "2026.11"))
     (repository / "2026.11").mkdir()

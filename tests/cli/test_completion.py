@@ -39,7 +39,6 @@ def completed(monkeypatch, capsys) -> Callable[..., list[str]]:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script(shell) -> None:
-    """The shell itself accepts it, where it is installed."""
     asked = environment(_TRNSPEC_COMPLETE=f"{shell}_source")
     text = subprocess.run(command(), cwd=ROOT, env=asked, capture_output=True, check=True, text=True).stdout
 
@@ -49,7 +48,6 @@ def test_script(shell) -> None:
 
 
 def test_former_command(monkeypatch, capsys) -> None:
-    """It prints the script of click, with a hint."""
     done = Here(ROOT, monkeypatch, capsys)("completion", "bash")
 
     assert (0, True) == (done.status, "_TRNSPEC_COMPLETE=bash_complete" in done.out)
@@ -63,7 +61,6 @@ def test_commands(completed) -> None:
 
 @pytest.mark.parametrize("given", ["show", "compare", "tree"])
 def test_names(completed, given) -> None:
-    """Every document that begins so, and no other; a second name is completed like the first."""
     assert set(completed(given, "trn")) == {n for n in NAMES if n.startswith("trn")}
 
 
@@ -141,7 +138,6 @@ def completed_beside_acme(folder: Path, *words: str) -> tuple[str, str]:
 
 
 def test_documents_of_plugins(tmp_path) -> None:
-    """Of a plugin that adds more than a catalog too; it is not imported and prints no warning."""
     package = tmp_path / "acme"
     (package / "catalog" / "chips").mkdir(parents=True)
     (package / "catalog" / "chips" / "acme-9.yaml").write_text("")
@@ -151,7 +147,6 @@ def test_documents_of_plugins(tmp_path) -> None:
 
 
 def test_codes_of_plugins(tmp_path) -> None:
-    """A plugin is imported for its codes; what it prints does not reach the shell."""
     (tmp_path / "acme.py").write_text(
         "import sys, warnings\n"
         "from trnspec.diagnostics import Code, Severity\n"

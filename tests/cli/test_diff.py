@@ -39,17 +39,7 @@ def test_json(here, copy) -> None:
     assert {"version", "old", "new", "added", "removed", "restated", "words", "claims", "unread"} < set(data)
 
 
-def test_markdown(here, copy) -> None:
-    """A row for each change, of as many cells as the head has."""
-    lines = here("diff", "working", copy, "--format", "markdown").out.splitlines()
-    rows = [line.replace("\\|", "/") for line in lines if line.startswith("|")]
-
-    assert {8} == {row.count("|") for row in rows}
-    assert any("667 TFLOPS | 700 TFLOPS | x 1.049" in row and "rejected: a / b" in row for row in rows)
-
-
 def test_a_revision(here) -> None:
-    """The repository of this very catalog, where it is one."""
     if not (ROOT / ".git").exists():
         pytest.skip("the tests do not lie in a repository")
     result = apart("diff", "git:HEAD", "git:HEAD", cwd=ROOT)

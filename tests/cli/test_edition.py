@@ -19,7 +19,6 @@ def edition(here, edited):
 
 
 def test_freeze_list_verify(here, edition) -> None:
-    """From nothing to an edition that is found out when it is altered."""
     assert "There are no editions" in edition("list").out
     assert "There are no editions" in edition("verify").out
 
@@ -67,18 +66,7 @@ def test_a_catalog_with_findings_is_not_frozen(here, edition, edited) -> None:
     assert not (here.folder / "mine" / "editions").exists()
 
 
-def test_an_edition_that_was_not_entered(here, edition) -> None:
-    edition("freeze", "2026.11")
-    (here.folder / "mine" / "editions" / "RELEASED").unlink()
-    result = edition("verify")
-
-    assert result.status == 1
-    assert "not in RELEASED" in result.out
-    assert "not in RELEASED"[:16] in edition("list").out
-
-
 def test_result_of_the_audit_of_pages(here, edition) -> None:
-    """It is a part of the edition: another number is an alteration."""
     pages = here.folder / "pages"
     pages.mkdir()
     (pages / "neuron-trainium-2024-02.txt").write_text("line\n" * 16 + "2 cores\n32 GiB of memory\n")

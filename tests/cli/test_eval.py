@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 
 import pytest
@@ -33,7 +32,6 @@ def test_list(here) -> None:
 
 
 def test_help_lists_without_importing(here) -> None:
-    """One of them cannot be imported; it is listed all the same."""
     done = here("eval", "--help")
 
     assert (0, "") == (done.status, done.err)
@@ -48,27 +46,6 @@ def test_without_plugins(here) -> None:
     assert (0, "") == (done.status, done.err)
     assert "sweep" not in [line.split()[0] for line in done.out.splitlines()]
     assert (2, True) == (refused.status, "there is no evaluator 'sweep'" in refused.err)
-
-
-def test_help_of_one(here) -> None:
-    done = here("eval", "sweep", "--help")
-    flat = " ".join(done.out.split())
-
-    assert 0 == done.status
-    for reported in (
-        "The time to read all device memory of a chip. It is capacity over bandwidth.",
-        "Provided by the plugin samples of trnspec-samples 1.0.",
-        "--chip TEXT Which chip: trainium2. [required]",
-        "--times INTEGER How often it is read. [default: 1]",
-        "--share NUMBER How much of the bandwidth is reached. [default: 1]",
-        "--dtype [bf16|fp8] What is read. [default: bf16]",
-        "--double / --no-double Read all twice. [default: no-double]",
-        "--label TEXT What to call it. --extra INTEGER,... Further seconds.",
-        "--overlay FILE",
-        "--format [text|json|csv|markdown]",
-    ):
-        assert reported in flat
-    assert "Raises" not in flat
 
 
 PAGE = """\
@@ -144,28 +121,6 @@ def test_csv(here) -> None:
     assert float(row["time low [s]"]) < SECONDS < float(row["time high [s]"])
 
 
-def test_csv_of_a_table(here) -> None:
-    """What the evaluator itself prints is no part of it."""
-    done = here("eval", "bare", "--format", "csv")
-
-    assert ("a,b [s]\n1,2.5\n2,\n", "nothing was asked\n") == (done.out, done.err)
-
-
-def test_catalog_options(here, tmp_path) -> None:
-    (tmp_path / "fast.yaml").write_text("change:\n  trainium2: {memory.bandwidth: 5.8 TB/s}\n")
-    (row,) = rows(here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml", "--format", "csv").out)
-    edition = here("eval", "sweep", "--chip", "trainium2", "--edition", "2026.11")
-
-    assert SECONDS / 2 == pytest.approx(float(row["time [s]"]))
-    assert "catalog  edition 2026.11\n" in edition.out
-    assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
-    changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml", "--full").out
-    assert "catalog  working edition, with fast.yaml applied\n" in changed
-    assert "derived:" in changed
-    data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)
-    assert ("2026-09", {"as_of": "2026-09"}) == (data["as_of"], data["catalog"])
-
-
 # Refusals and misuse.
 
 
@@ -189,23 +144,6 @@ def test_sweep(here) -> None:
     assert 2 == sum("does-not-fit: 65" in line for line in lines)
     assert [("trainium1", 1), ("trainium1", 65), ("trainium1", 2)] == [(c["chip"], c["times"]) for c in CALLS[:3]]
     assert max(map(len, lines)) <= 80
-
-
-def test_sweep_as_csv(here) -> None:
-    found = rows(here("eval", "sweep", "--chip", "trainium2", "--times", "1,2,65", "--format", "csv").out)
-
-    assert [str(SECONDS), str(2 * SECONDS), ""] == [r["time [s]"] for r in found]
-    assert ["", "", "does-not-fit"] == [r["refused"] for r in found]
-    assert ["1", "2", "65"] == [r["times"] for r in found]
-    assert {"trainium2"} == {r["chip"] for r in found}
-
-
-@pytest.mark.parametrize("format_", ["text", "csv", "json"])
-def test_sweep_without_any_answer(here, format_) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65,66", "--format", format_)
-
-    assert 1 == done.status
-    assert "65 times are too many" in done.out
 
 
 def test_sweep_that_is_too_large(here) -> None:

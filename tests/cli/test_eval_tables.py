@@ -12,12 +12,9 @@ import pytest
 
 from tests.support.evaluations import install
 from tests.support.programs import Here
-from trnspec.cli.eval_csv import REFUSED, many
-from trnspec.cli.request import EvalRequest
+from trnspec.cli.eval_csv import REFUSED
 from trnspec.evaluation.page import BOUNDS, IDEAL
-from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.sweeps import MIXED
-from trnspec.plugins.api import Evaluator
 from trnspec.text_table import in_markdown
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")
@@ -61,16 +58,6 @@ def test_a_sweep_of_training(here) -> None:
 # The columns of a CSV.
 
 
-@pytest.mark.parametrize("times", ["1,2", "1,65", "65,1"])
-def test_columns_do_not_depend_on_refusals(here, times) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--times", times, "--format", "csv")
-
-    assert [
-        *("chip", "times", "share", "dtype", "double", "label", "extra"),
-        *("time [s]", "time low [s]", "time high [s]", "read [B]", "fits", "chips", *REFUSED),
-    ] == heads(done.out)
-
-
 def test_refused_row_has_no_defaulted_inputs(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)
@@ -81,25 +68,7 @@ def test_refused_row_has_no_defaulted_inputs(here) -> None:
     assert list(first) == list(reversed_[0])
 
 
-def test_an_answer_that_is_called_as_one_of_the_last_columns() -> None:
-    found = Evaluation(evaluator="x", title="x", answers=(Answer("hint", 1.0, "s"), Answer("place", 2)))
-
-    request = EvalRequest(evaluator=Evaluator("x", "x", lambda catalog: found), provider="x", catalog=None, given={})
-    made = many(request, [({}, found)])
-    assert ["hint [s]", "input or answer place", *REFUSED] == [c.name for c in made.columns]
-    assert ((1.0, 2, "", "", "", ""),) == made.rows
-
-
 # Tables in CSV.
-
-
-def test_a_table_by_its_title(here) -> None:
-    for wanted in ("Reads", "reads", "ead"):
-        done = here("eval", "sweep", "--chip", "trainium2", "--times", "2", "--format", "csv", "--table", wanted)
-        found = rows(done.out)
-
-        assert (0, ["0", "1"]) == (done.status, [r["read"] for r in found])
-        assert 1 == len({float(r["time [s]"]) for r in found})
 
 
 def test_a_table_of_a_sweep(here) -> None:
@@ -128,7 +97,6 @@ def test_a_search_is_its_table(here) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--calibration", "none", "--no-flash", "--dtype", "fp32")])
 def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
-    """The lines of the page, joined as a shell does, give the time that the search reported."""
     printed = here(*SEARCH, "--top", "1", *more, "--full").out
     monkeypatch.setenv("COLUMNS", "300")
     data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)
@@ -151,22 +119,8 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
 # What has no room.
 
 
-def test_units_are_in_the_headings(here) -> None:
-    words = here("eval", "roofline", "--on", "trainium2", "--full").out.splitlines()
-    at = words.index("Ridge points of trainium2")
-
-    assert [
-        "                                           matmul               sparse",
-        "            peak  peak ridge     matmul     ridge     sparse     ridge",
-        "dtype  [PFLOP/s]    [FLOP/B]  [PFLOP/s]  [FLOP/B]  [PFLOP/s]  [FLOP/B]",
-        "-----  ---------  ----------  ---------  --------  ---------  --------",
-        "fp32       0.181        62.4      0.157      54.2          -         -",
-    ] == words[at + 2 : at + 7]
-
-
 @pytest.mark.parametrize("args", [SEARCH, ("eval", "roofline", "--on", "trainium1", "--model", "llama-3.1-8b")])
 def test_hidden_columns_can_be_chosen(here, monkeypatch, args) -> None:
-    """--columns prints the columns that the page names as hidden."""
     monkeypatch.setenv("COLUMNS", "60")
     words = " ".join(here(*args).out.split())
     hidden = re.findall(
@@ -181,7 +135,6 @@ def test_hidden_columns_can_be_chosen(here, monkeypatch, args) -> None:
 
 
 def test_csv_ranks_bounds_by_themselves(here) -> None:
-    """As the table in text does: an ideal time is not compared with an estimate."""
     options = (*TRAINING, "--tp", "8,16", "--calibration", "none,auto", "--no-must-fit", "--format", "csv")
     for sort, order in (("step_time", 1), ("-mfu", -1)):
         found = rows(here(*options, "--sort", sort).out)
@@ -193,14 +146,6 @@ def test_csv_ranks_bounds_by_themselves(here) -> None:
         assert "" not in {row[f"{name} kind"] for row in found}
         assert values[:2] == sorted(values[:2])
         assert values[2:] == sorted(values[2:])
-
-
-def test_brief_has_no_effect(here) -> None:
-    """Of an earlier release, with a hint."""
-    done = here("eval", "roofline", "--on", "trainium2", "--brief")
-
-    assert here("eval", "roofline", "--on", "trainium2").out == done.out
-    assert done.err == "trnspec: --brief has no effect: the page fits a screen; --full prints all of it\n"
 
 
 @pytest.mark.parametrize("format_", ["csv", "text", "markdown"])

@@ -12,20 +12,21 @@ import click
 import pytest
 
 from tests.support.programs import DATA, ROOT, Here
+from trnspec.builtin import plugin as builtin
 from trnspec.cli import COMMANDS, calibrate_import
+from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand
-
-OTHERS = ("eval",)
-"""Commands whose help is tested elsewhere."""
+from trnspec.site import planner
 
 
 def commands() -> dict[str, click.Command]:
     found: dict[str, click.Command] = {}
     for name in COMMANDS:
         command = import_module(f"trnspec.cli.{name}").command
-        if name not in OTHERS:
-            group = command.commands if isinstance(command, click.Group) else {"": command}
-            found |= {f"{name} {sub}".strip(): c for sub, c in group.items()}
+        group = command.commands if isinstance(command, click.Group) and name != "eval" else {"": command}
+        found |= {f"{name} {sub}".strip(): c for sub, c in group.items()}
+    del found["eval"]
+    found |= {f"eval {e.name}": evaluator_command(e, "trnspec") for e in builtin.evaluators}
     return found | {"calibrate import": calibrate_import.command}
 
 
@@ -35,6 +36,7 @@ MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts 
 MARKS = {
     "calibrate": [SLOW],
     "calibrate import": [],
+    "eval accuracy": [SLOW],
     "measure": [SLOW, TORCH],
     "plot": [MATPLOTLIB],
     "site build": [SLOW],
@@ -80,7 +82,8 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
             DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
         )
     (tmp_path / "trnspec-baseline.json").write_text('{"version": 1, "findings": []}')
-    shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
+    for name, table in {"steps": "training_trn1", "mine": "training_trn1", "theirs": "training_torchtitan"}.items():
+        shutil.copy(ROOT / "catalog" / "measured" / f"{table}.csv", tmp_path / f"{name}.csv")
     shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
     shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")
     shutil.copy(DATA / "host" / "neuron_ls_trn2.3xlarge.json", tmp_path / "neuron-ls.json")
@@ -102,8 +105,6 @@ def prepare(here: Here, line: str) -> None:
         "step.json": ("eval", "training", *STEP, "--pp", "4", "--zero", "1", "--trace", "step.json"),
         "merge results": ("search", *STEP, "--part", "1/1", "--results", "results"),
     }
-    if "accuracy --data mine.csv" in line:
-        shutil.copy(here.folder / "steps.csv", here.folder / "mine.csv")
     if "--pages pages" in line:
         (here.folder / "pages").mkdir()
         (here.folder / "pages" / "aiwiki-trainium2-2026-05.txt").write_text("It was launched on December 3, 2024.\n")
@@ -116,8 +117,16 @@ def prepare(here: Here, line: str) -> None:
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_examples_run(here, line) -> None:
+def test_examples_run(here, line, monkeypatch) -> None:
     prepare(here, line)
+    # The plans of a site, for one model on one system: tests/site computes others.
+    for name, some in {
+        "MODELS": ("llama-3.1-8b",),
+        "TRAINED": ("trn1.32xlarge",),
+        "SERVED": (),
+        "COUNTS": (4,),
+    }.items():
+        monkeypatch.setattr(planner, name, some)
     # A system that only a plugin describes.
     plugin = ("--catalog", NVIDIA) if "p5.48xlarge" in line else ()
     done = here(*shlex.split(line)[1:], *plugin)

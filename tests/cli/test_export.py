@@ -7,11 +7,9 @@ import json
 import pytest
 
 import trnspec
-from tests.support.engine import FOLDERS
 from trnspec.builtin import plugin
 
 CAT = trnspec.load()
-NVIDIA = ("--catalog", FOLDERS[0])
 FORMATS = {e.name: e for e in plugin.exporters}
 
 
@@ -40,24 +38,6 @@ def test_assumptions_are_written_beside_the_file(here) -> None:
     assert "trn2.48xlarge" == json.loads((here.folder / "out" / "gpu.json").read_text(encoding="utf-8"))["name"]
     made = CAT["trn2.48xlarge"].export("llm-analysis")
     assert [] == [a for a in made.assumptions if f"- `{a.field}`: {a.says}" not in page]
-
-
-def test_a_file_with_its_assumptions_is_written_alone(here) -> None:
-    done = here("export", "svg", "trn1.32xlarge", "--output", "picture.svg")
-
-    assert (0, "wrote picture.svg\n") == (done.status, done.err)
-    assert {".git", "picture.svg"} == {f.name for f in here.folder.iterdir()}
-    assert CAT["trn1.32xlarge"].export("svg").text == (here.folder / "picture.svg").read_text(encoding="utf-8")
-
-
-def test_a_published_figure_in_place_of_one_that_is_not_known(here) -> None:
-    nothing = here("export", "llm-analysis", "grand-teton-h100", *NVIDIA)
-    done = here("export", "llm-analysis", "grand-teton-h100", *NVIDIA, "--use", "peak_fp16_TFLOPS=peak.dense.bf16")
-
-    assert (2, "") == (nothing.status, nothing.out)
-    assert "--use 'peak_fp16_TFLOPS=peak.dense.bf16'" in nothing.err
-    assert 0 == done.status
-    assert "assumed: peak_fp16_TFLOPS: peak.dense.bf16 of h100-96gb-hbm2e is used in place of" in done.err
 
 
 def test_an_error_writes_nothing(here) -> None:

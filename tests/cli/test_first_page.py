@@ -45,19 +45,3 @@ def test_a_first_page_fits(example, tmp_path, monkeypatch, capsys) -> None:
     assert lines or done.status == 1  # no answer
     assert len(lines) <= LINES
     assert max(map(len, lines), default=0) <= 80
-
-
-@pytest.mark.parametrize(
-    "command", [("eval", "training"), ("eval", "inference"), ("search",), ("plan", "train"), ("plan", "serve")]
-)
-def test_help_has_common_options_first(command, tmp_path, monkeypatch, capsys) -> None:
-    """Model and system first; what a framework sets comes last, after all advanced options."""
-    text = Here(tmp_path, monkeypatch, capsys)(*command, "--help").out
-    headings = re.findall(r"^(\w.*):$", text, re.MULTILINE)
-    options = re.findall(r"^  --(\w+)", text, re.MULTILINE)
-
-    assert ["Common", "Output"] == headings[:2]
-    assert ["model", "on", "tp"] == options[:3]
-    assert headings.index("Advanced: System") < headings.index("Catalog")
-    if "Framework details" in headings:
-        assert headings.index("Framework details") == headings.index("Options") - 1

@@ -91,13 +91,6 @@ def test_idle_waivers(here) -> None:
     assert [text(number, after) for number, (_, after) in enumerate(WAIVERS)] == [file.read_text() for file in files]
 
 
-def test_a_waiver_stays_while_there_are_errors(here) -> None:
-    """The finding that it accepts may be hidden by them."""
-    text = WAIVED.replace("TRN301", "TRN402") + "spec: {memory: {capacity: 8 parsecs}}\n"
-
-    assert (text, []) == fixed(here, text)
-
-
 def test_fix_diff_writes_no_file(here) -> None:
     file = here.folder / "chips" / "acme.yaml"
     file.write_bytes(f"{WAIVED}spec: {{memory: {{capcity: 8 GiB}}}}\n".replace("\n", "\r\n").encode())
@@ -139,17 +132,6 @@ def test_baseline(here) -> None:
     assert "no longer occurs: TRN101 of Chip/acme at spec.dma.engnes" == new.err.splitlines()[0]
 
 
-def test_a_baseline_names_unusable_files_relative_to_itself(here) -> None:
-    (here.folder / "chips" / "bad.yaml").write_text("kind: [\n")
-    (here.folder / "sub").mkdir()
-    here("baseline", "sub/base.json", "chips/bad.yaml")
-
-    rows = json.loads((here.folder / "sub" / "base.json").read_text())["findings"]
-
-    assert [{"code": "TRN004", "document": "../chips/bad.yaml", "path": ""}] == rows
-    assert 0 == here("validate", "--baseline", "sub/base.json", "chips/bad.yaml").status
-
-
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"version": 1}', '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}']
 )
@@ -184,17 +166,6 @@ def test_the_hook_checks_a_document_with_a_wrong_version(here, version) -> None:
 
     assert 1 == done.status
     assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN101", "TRN102", "TRN107", "TRN108"}
-
-
-@pytest.mark.parametrize(
-    ("encoding", "name"), [("utf-16", "Acme"), ("utf-32-be", "Acme"), ("utf-16-le", "Äcme"), ("latin-1", "Äcme")]
-)
-def test_the_hook_checks_a_document_in_another_encoding(here, encoding, name) -> None:
-    text = f"{WAIVED}spec: {{memory: {{capacity: 8 GiB}}}}\n".replace("Acme,", f"{name},")
-    (here.folder / "chips" / "acme.yaml").write_bytes(text.encode(encoding))
-    done = here("validate", "--skip-others", "--format", "json", ".")
-
-    assert (1, {"TRN002"}) == (done.status, {d["code"] for d in json.loads(done.out)["diagnostics"]})
 
 
 # Sources that are missing.

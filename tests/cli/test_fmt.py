@@ -59,7 +59,6 @@ def test_without_writing(here, option) -> None:
 
 
 def test_a_file_with_errors_is_not_changed(here) -> None:
-    """The others are."""
     bad = here.folder / "links" / "bad.yaml"
     bad.write_text("api_version: trnspec/v1\nkind: [Link\n")
     done = here("fmt", "links")

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, Here, command, environment
+from tests.support.programs import ROOT
 from trnspec.api import validate
 from trnspec.plugins.api import API, Plugin, Registry
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    return Here(tmp_path, monkeypatch, capsys)
-
-
 def test_a_loop_of_links(tmp_path) -> None:
-    """With two catalogs of plugins, whose files differ by their real paths."""
     mine, other = tmp_path / "mine", tmp_path / "other"
     (mine / "links").mkdir(parents=True)
     (other / "links").mkdir(parents=True)
@@ -73,23 +63,6 @@ def test_settings(here, text, words) -> None:
     assert words in error
     assert [] == [line for line in hint if not line.startswith("hint: ")]
     assert len(hint) <= 1
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a shell closes the descriptor")
-def test_standard_output_is_closed(tmp_path) -> None:
-    """What cannot be written is an error; what writes nothing there succeeds."""
-    run = lambda *args: subprocess.run(  # noqa: E731
-        ["sh", "-c", '"$@" >&-', "sh", *command("--no-plugins", *args)],
-        cwd=tmp_path,
-        env=environment(),
-        stderr=subprocess.PIPE,
-        check=False,
-        timeout=60,
-    )
-    listed, exported = run("list", "links"), run("export", "svg", "trn2.48xlarge", "--output", "a.svg")
-
-    assert (2, b"trnspec: standard output: it is closed\n") == (listed.returncode, listed.stderr)
-    assert (0, True) == (exported.returncode, (tmp_path / "a.svg").is_file())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

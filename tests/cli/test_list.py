@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -22,7 +23,6 @@ def names(text: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if any(n.kind == k.name for n in GRAPH)], ids=lambda k: k.folder)
 def test_kind(here, kind) -> None:
-    """By folder or by name, in any letters; every document of the kind and no other."""
     expected = sorted(n.name for n in GRAPH if n.kind == kind.name)
     texts = [here("list", word, "--format", "csv").out for word in (kind.folder, kind.name, kind.name.upper())]
 
@@ -36,15 +36,6 @@ def test_kind(here, kind) -> None:
     assert [line for line in page.out.splitlines() if len(line) > 80] == []
 
 
-def test_all(here) -> None:
-    """Programs, and people with --full, get every document, the hardware first."""
-    text = here("list", "--full").out
-
-    assert sorted(names(here("list", "--format", "csv").out)) == sorted(GRAPH.nodes)
-    assert [n.name for n in GRAPH if n.name not in text] == []
-    assert [line.split()[0] for line in text.splitlines()[2:5]] == ["trainium3", "trainium2", "trainium1"]
-
-
 def test_screen(here) -> None:
     """The systems with their main figures, the newest first, and the number of other documents, in 40 lines."""
     for options in ([], ["--catalog", str(NVIDIA)]):
@@ -56,7 +47,6 @@ def test_screen(here) -> None:
 
 
 def test_hidden_by_the_date(here) -> None:
-    """The chips that are left out are listed, each with the reason."""
     text = here("list", "chips", "--as-of", "2023-01").out
 
     assert text.startswith("There are no chips.\n\nhidden, because not published by 2023-01:\n")
@@ -64,3 +54,11 @@ def test_hidden_by_the_date(here) -> None:
     later = here("list", "chips", "--as-of", "2023-06").out
     assert later.split()[0] == "name"
     assert "trainium1" not in later.partition("hidden, because")[2].split()
+
+
+def test_prices(here) -> None:
+    rows = json.loads(here("list", "prices", "--format", "json").out)["rows"]
+    found = {r["name"]: (r["server"], r["price"], r["region"], r["date"]) for r in rows}
+
+    assert ("trn1.32xlarge", 21.5, "us-east-1", "2026-07-20") == found["trn1.32xlarge-on-demand"]
+    assert ("trn2.48xlarge", None, "unlisted", None) == found["trn2.48xlarge-on-demand"]

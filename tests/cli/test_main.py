@@ -60,7 +60,6 @@ def test_evaluators_with_a_command_of_their_own(here, evaluator, present) -> Non
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_of_a_command(here, name) -> None:
-    """The line in the list and the page itself begin with the same verb."""
     result = here(name, "--help")
 
     assert result.status == 0

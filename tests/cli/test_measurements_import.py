@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shutil
 
 import pytest
@@ -32,50 +31,57 @@ def message(name: str, text: str, warmup: int = 5) -> str:
     return str(caught.value)
 
 
-def edited(name: str, **changes: object) -> str:
-    value = json.loads((SAMPLES / name).read_text(encoding="utf-8")) | changes
-    return json.dumps({key: v for key, v in value.items() if v is not ...}, indent=1)
+NCCL = "size_bytes time_us ranks collective"
+SERVED = "model isl osl batch_conc ttft_ms tpot_ms out_tok_s"
+STEP = "step_time_s mem_gib global_batch recompute framework note"
+CASES = [
+    # The file, its number of rows, and some of them: a row out of place and one in place for each size.
+    ("nccl-tests", "nccl_all_reduce_h100.log", 8, "id ranks dtype framework note", [
+        "x-1024-out-of-place|8|fp32|nccl|1 host, NVIDIA H100 80GB HBM3",
+    ]),
+    ("nccl-tests", "nccl_all_reduce_h100.log", 8, "size_bytes launch time_us algbw_GBps busbw_GBps", [
+        "1073741824|nccl-tests, out of place|4029.4|266.48|466.33",
+        "17179869184|nccl-tests, in place|62636|274.28|479.99",
+    ]),
+    # Of mpirun: prefixes of lines; a size of 0 is no measurement; neither collective nor ranks are stated.
+    ("nccl-tests", "nccl_two_p5.log", 4, NCCL, ["67108864|996||", "67108864|1001.7||", "2147483648|9197.5||"]),
+    ("nccl-tests", "nccl_all_reduce_old.log", 4, NCCL, ["1024|166.5||all_reduce", "32768|185.3||all_reduce"]),
+    # 33,554,432 B in 768 us are 43.69 GB/s, printed as 40.69; newer versions print GB/s.
+    ("nccom-test", "nccom_all_reduce.log", 1, "collective ranks size_bytes dtype time_us algbw_GBps note", [
+        "all_reduce|2|33554432|uint8|768|43.6906|bandwidths were printed in GiB/s",
+    ]),
+    ("nccom-test", "nccom_all_gather.log", 1, "collective ranks size_bytes dtype time_us algbw_GBps note", [
+        "all_gather|32|524288|fp32|24.15|21.71|",
+    ]),
+    # Without a limit, the number of concurrent requests is not stated: their peak is not it.
+    ("vllm-bench", "vllm_bench.json", 1, f"{SERVED} measured", [
+        "meta-llama/Llama-3.2-3B-Instruct|999|270||54.5771|13.578|2249.25|2025-05-30",
+    ]),
+    ("vllm-bench", "vllm_bench_failed.json", 1, f"{SERVED} measured", [
+        "./Qwen2.5-VL-3B-Instruct|200|128||97.5097|34.4346|124.585|2026-07-22",
+    ]),
+    ("genai-perf", "genai_perf.json", 1, SERVED, ["ensemble|201|2566|100|184.638|2.17673|44190.6"]),
+    ("aiperf", "aiperf.json", 1, SERVED, ["Qwen/Qwen3-0.6B|||1|30.815|18.1991|50.0821"]),
+    # Steps 2 to 6 are warm-up, counted from the first that is printed; memory is the largest of all ranks.
+    ("megatron", "megatron.log", 1, STEP, [
+        "5.5338|52.9795|128|none|megatron|median of 3 printed steps after 2 of the warm-up",
+    ]),
+    ("torchtitan", "torchtitan.log", 1, "model n_chips microbatch global_batch seq recompute tokens_per_s_per_chip mem_gib", [
+        "llama3 8B|8|1|8|8192||7076|49.59",
+    ]),
+]  # fmt: skip
 
 
-def test_nccl_tests() -> None:
-    """Ranks from the list of devices; a row out of place and one in place for each size."""
-    found = rows("nccl-tests", "nccl_all_reduce_h100.log")
+@pytest.mark.parametrize(("name", "file", "number", "names", "expected"), CASES)
+def test_rows_of_a_log(name, file, number, names, expected) -> None:
+    found = rows(name, file)
 
-    assert columns(found, "id", "ranks", "collective", "dtype", "framework", "note")[0] == (
-        "x-1024-out-of-place", "8", "", "fp32", "nccl", "1 host, NVIDIA H100 80GB HBM3",
-    )  # fmt: skip
-    assert columns(found, "size_bytes", "launch", "time_us", "algbw_GBps", "busbw_GBps")[4:] == [
-        ("1073741824", "nccl-tests, out of place", "4029.4", "266.48", "466.33"),
-        ("1073741824", "nccl-tests, in place", "4016.4", "267.34", "467.85"),
-        ("17179869184", "nccl-tests, out of place", "62648", "274.23", "479.9"),
-        ("17179869184", "nccl-tests, in place", "62636", "274.28", "479.99"),
-    ]
-
-
-def test_nccl_tests_of_mpirun() -> None:
-    """Prefixes of lines; a size of 0 is no measurement; neither collective nor ranks are stated."""
-    assert columns(rows("nccl-tests", "nccl_two_p5.log"), "size_bytes", "time_us", "ranks", "collective") == [
-        ("67108864", "996", "", ""),
-        ("67108864", "1001.7", "", ""),
-        ("2147483648", "9197.5", "", ""),
-        ("2147483648", "9195.2", "", ""),
-    ]
-
-
-def test_nccl_tests_of_an_older_version() -> None:
-    """No column root; the collective by the name of the program."""
-    assert columns(
-        rows("nccl-tests", "nccl_all_reduce_old.log"), "collective", "size_bytes", "time_us", "busbw_GBps"
-    ) == [
-        ("all_reduce", "1024", "166.5", "0.01"),
-        ("all_reduce", "1024", "163.3", "0.01"),
-        ("all_reduce", "32768", "184.8", "0.33"),
-        ("all_reduce", "32768", "185.3", "0.33"),
-    ]
+    assert number == len(found)
+    assert {tuple(line.split("|")) for line in expected} <= set(columns(found, *names.split()))
+    assert ("failed requests: 1" in found[0].get("note", "")) is (file == "vllm_bench_failed.json")
 
 
 def test_nccl_tests_twice_in_a_file() -> None:
-    """The ranks are those of each test; names of rows stay apart."""
     first = (SAMPLES / "nccl_all_reduce_h100.log").read_text(encoding="utf-8")
     text = first + "# Collective test starting: alltoall_perf\n" + first.replace("#  Rank  7", "#")
     found = imported("nccl-tests", Log("f", text), "x", {}, 0)
@@ -86,98 +92,36 @@ def test_nccl_tests_twice_in_a_file() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        ("nccom_all_reduce.log", ("all_reduce", "2", "33554432", "uint8", "768", "43.6906", "bandwidths were printed in GiB/s")),
-        ("nccom_all_gather.log", ("all_gather", "32", "524288", "fp32", "24.15", "21.71", "")),
-    ],
-)  # fmt: skip
-def test_nccom_test(file, expected) -> None:
-    """33,554,432 B in 768 us are 43.69 GB/s, printed as 40.69; newer versions print GB/s."""
-    names = ("collective", "ranks", "size_bytes", "dtype", "time_us", "algbw_GBps", "note")
-
-    assert columns(rows("nccom-test", file), *names) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        ("vllm_bench.json", ("meta-llama/Llama-3.2-3B-Instruct", "999", "270", "", "54.5771", "13.578", "2249.25", "2025-05-30")),
-        ("vllm_bench_failed.json", ("./Qwen2.5-VL-3B-Instruct", "200", "128", "", "97.5097", "34.4346", "124.585", "2026-07-22")),
-    ],
-)  # fmt: skip
-def test_vllm_bench(file, expected) -> None:
-    """Without a limit, the number of concurrent requests is not stated: their peak is not it."""
-    found = rows("vllm-bench", file)
-
-    assert columns(found, "model", "isl", "osl", "batch_conc", "ttft_ms", "tpot_ms", "out_tok_s", "measured") == [
-        expected
-    ]
-    assert ("failed requests: 1" in found[0]["note"]) is (file == "vllm_bench_failed.json")
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "expected"),
-    [
-        ("genai-perf", "genai_perf.json", ("ensemble", "201", "2566", "100", "184.638", "2.17673", "44190.6")),
-        ("aiperf", "aiperf.json", ("Qwen/Qwen3-0.6B", "", "", "1", "30.815", "18.1991", "50.0821")),
-    ],
-)
-def test_genai_perf_and_aiperf(name, file, expected) -> None:
-    assert columns(rows(name, file), "model", "isl", "osl", "batch_conc", "ttft_ms", "tpot_ms", "out_tok_s") == [
-        expected
-    ]
-
-
-def test_megatron() -> None:
-    """Steps 2 to 6 are warm-up, counted from the first that is printed; memory is the largest of all ranks."""
-    found = rows("megatron", "megatron.log")
-
-    assert columns(found, "step_time_s", "mem_gib", "global_batch", "recompute", "framework", "note") == [
-        ("5.5338", "52.9795", "128", "none", "megatron", "median of 3 printed steps after 2 of the warm-up")
-    ]
+def test_steps_after_the_warmup() -> None:
     assert columns(rows("megatron", "megatron.log", warmup=0), "step_time_s") == [("5.5338",)]
     assert columns(rows("megatron", "megatron.log", warmup=43), "step_time_s") == [("5.7186",)]
-
-
-def test_arguments_of_megatron() -> None:
-    text = "".join((SAMPLES / f).read_text(encoding="utf-8") for f in ("megatron_arguments.log", "megatron.log"))
-
-    assert columns(
-        imported("megatron", Log("f", text), "x", {}, 5), "n_chips", "tp", "pp", "cp", "global_batch", "hidden"
-    ) == [("16", "8", "2", "1", "128", "")]
-
-
-def test_torchtitan() -> None:
-    """Mesh, batch and sequence; the kind of selective checkpointing is not printed."""
-    names = ("model", "n_chips", "microbatch", "global_batch", "seq", "recompute", "tokens_per_s_per_chip", "mem_gib")
-
-    assert columns(rows("torchtitan", "torchtitan.log"), *names) == [
-        ("llama3 8B", "8", "1", "8", "8192", "", "7076", "49.59")
+    # The lines of one step of three ranks are one step.
+    assert columns(rows("torchtitan", "torchtitan_colors.log", warmup=0), "tokens_per_s_per_chip", "note") == [
+        ("7865", "median of 1 printed steps")
     ]
 
 
-def test_torchtitan_of_several_ranks_in_color() -> None:
-    """The lines of one step of three ranks are one step."""
-    found = rows("torchtitan", "torchtitan_colors.log", warmup=0)
+@pytest.mark.parametrize(
+    ("name", "before", "file", "expected"),
+    [
+        ("megatron", "megatron_arguments.log", "megatron.log", ("16", "8", "2", "1", "")),
+        (
+            "torchtitan",
+            "Building device mesh with parallelism: pp=1, dp_replicate=1, dp_shard=8, cp=1, tp=2, ep=4, etp=1\n",
+            "torchtitan_colors.log",
+            ("16", "2", "1", "1", ""),
+        ),
+    ],
+)
+def test_degrees_of_a_log(name, before, file, expected) -> None:
+    text = (SAMPLES / before).read_text(encoding="utf-8") if before.endswith(".log") else before
+    text += (SAMPLES / file).read_text(encoding="utf-8")
 
-    assert columns(found, "tokens_per_s_per_chip", "mem_gib", "note") == [
-        ("7865", "63.48", "median of 1 printed steps")
-    ]
-
-
-def test_mesh_of_newer_torchtitan() -> None:
-    line = "Building device mesh with parallelism: pp=1, dp_replicate=1, dp_shard=8, cp=1, tp=2, ep=4, etp=1\n"
-    text = line + (SAMPLES / "torchtitan_colors.log").read_text(encoding="utf-8")
-
-    assert columns(imported("torchtitan", Log("f", text), "x", {}, 0), "n_chips", "tp", "pp", "cp", "ep") == [
-        ("16", "2", "1", "1", "")
-    ]
+    assert columns(imported(name, Log("f", text), "x", {}, 0), "n_chips", "tp", "pp", "cp", "ep") == [expected]
 
 
 def test_nxd() -> None:
-    """Times of the progress bar; all of its states may be in one line."""
+    """All states of the progress bar may be in one line."""
     text = (SAMPLES / "nxd.log").read_text(encoding="utf-8")
 
     for each in (text, text.replace("\n", "\r")):
@@ -287,7 +231,6 @@ SETTINGS = {
 
 @pytest.mark.slow
 def test_the_rows_are_read_by_eval_accuracy(here) -> None:
-    """One row of each format, all in one table for each kind."""
     assert set(SETTINGS) == set(FORMATS)
     for name, (file, settings) in SETTINGS.items():
         shutil.copy(SAMPLES / file, here.folder / file)

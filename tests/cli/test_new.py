@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import io
-
-import click
 import pytest
 from click.testing import CliRunner
 
-from tests.support.programs import Here
 from trnspec.api import registry, validate
 from trnspec.cli import group
-from trnspec.cli.new import Draft, kind_command
-from trnspec.model.reflection import dotted
+from trnspec.cli.new import Draft
 from trnspec.yaml import read_text
 
 
@@ -22,14 +17,6 @@ def values(**given: str) -> tuple[str, ...]:
 
 
 SOURCE = values(publisher="Acme", as_of="2026-10", rank="vendor-chip-page")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_a_catalog_is_written_and_has_no_finding(here) -> None:
@@ -98,7 +85,6 @@ def test_everything_that_is_missing_is_listed_and_marked_in_a_stub(here, args, p
 
 @pytest.mark.parametrize("kind", registry().kinds)
 def test_stub_lists_every_field_and_lacks_only_required_values(here, kind) -> None:
-    """The stub is YAML of that kind; what validation reports are its empty values."""
     known = registry()
     done = here("new", kind.lower(), "a-name", "--stub") if kind != "Model" else None
     text = done.out if done is not None else Draft(known.kinds[kind], known, {"name": "a-name"}).stub()
@@ -165,7 +151,6 @@ def test_wrong_paths_and_former_options(here, args, message, hint) -> None:
 
 
 def test_files_with_errors_are_not_written(here) -> None:
-    """A total that contradicts the parts, and a source that no catalog has."""
     server = ("new", "server", *values(chips__chip="trainium2", chips__count="16"), "--output", "servers/a.yaml")
     wrong = here(*server, "--source", "neuron-trn2-2026-08", *values(stated__memory__capacity="1,600 GiB"))
     unknown = here(*server, "--source", "acme-2026")
@@ -177,16 +162,7 @@ def test_files_with_errors_are_not_written(here) -> None:
     assert [] == list(here.folder.glob("servers/*"))
 
 
-def test_existing_documents_are_not_overwritten(here) -> None:
-    (here.folder / "a.yaml").write_text("mine")
-    done = here("new", "source", "--output", "a.yaml", *SOURCE)
-
-    assert (2, "mine") == (done.status, (here.folder / "a.yaml").read_text())
-    assert "a.yaml exists; remove it, or name another file" in done.err
-
-
 def test_prompts(tmp_path, monkeypatch) -> None:
-    """Only for what is required and missing, on a terminal; a wrong answer is asked for again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("trnspec.cli.new.on_terminal", lambda: True)
     answers = "acme-1\nneuron-trn2-2026-08\nneuroncore-v3\n32\n64 GiB\n"
@@ -200,25 +176,18 @@ def test_prompts(tmp_path, monkeypatch) -> None:
     assert "  memory: {capacity: 64 GiB}\n  cores: {core: neuroncore-v3, count: 2}\n" in done.stdout
 
 
-def test_every_kind_has_a_command_with_few_options(here) -> None:
-    """Its example sets fields that are required."""
-    known = registry()
-    for kind in known.kinds.values():
-        command = kind_command(kind, known)
-        required = {dotted(path[1:]) for path in Draft(kind, known, {}).missing() if path[0] == "spec"}
-        shown = {word.partition("=")[0] for word in command.examples[0][0].replace("'", "").split() if "=" in word}
-        assert len(command.params) <= 15
-        assert shown <= required
-        assert bool(shown) == bool(required)
-        for line, _ in command.examples[1:] if kind.name != "Model" else ():  # it has a command of its own
-            done = here(*line.replace("NAME", f"acme-{kind.name.lower()}").split()[1:])
-            assert (0, "") == (done.status, done.err)
+def test_new_price_is_valid(here, tmp_path) -> None:
+    given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
+    file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
+    done = here("new", "price", *given, "--set", "hourly.eu-central-1=26.90 USD/h", "--out", str(file))
+
+    assert (0, ()) == (done.status, validate([str(file)]).report.diagnostics)
 
 
-@pytest.mark.parametrize(("typed", "found"), [("memory.c", ["memory.capacity="]), ("die", ["dies="]), ("x", [])])
-def test_paths_are_completed(typed, found) -> None:
-    known = registry()
-    command = kind_command(known.kinds["Chip"], known)
-    param = next(p for p in command.params if p.name == "values")
+def test_new_price_with_a_wrong_factor_is_not_written(here, tmp_path) -> None:
+    given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
+    file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
+    done = here("new", "price", *given, "--set", "hourly.eu-central-1=269.0 USD/h", "--out", str(file))
 
-    assert found == [item.value for item in param.shell_complete(click.Context(command), typed)]
+    assert (1, False) == (done.status, file.exists())
+    assert "TRN803" in done.err

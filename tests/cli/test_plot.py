@@ -30,13 +30,6 @@ def test_a_sweep_is_one_chart(here) -> None:
     assert (here.folder / "memory.png").read_bytes() == (here.folder / "again.png").read_bytes()
 
 
-def test_the_path_of_a_figure_may_be_an_argument(here) -> None:
-    for words, file in ((["trainium2.memory.bandwidth"], "one.svg"), (["trainium2", "memory.bandwidth"], "two.svg")):
-        assert 0 == here("plot", "history", *words, "--output", file).status
-
-    assert (here.folder / "one.svg").read_bytes() == (here.folder / "two.svg").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -72,7 +65,6 @@ def test_errors(here, args, message) -> None:
 
 @pytest.mark.parametrize(("ranks", "groups"), [(16, 4), (4, 16), (2, 16), (64, 1)])
 def test_highlight(here, ranks, groups) -> None:
-    """Chips of one group have one class; neighbouring groups have different ones."""
     assert 0 == here("plot", "topology", "trn2.48xlarge", "--highlight", f"tp={ranks}", "--output", "a.svg").status
     text = (here.folder / "a.svg").read_text()
     colors = re.findall(r'class="chip g(\d)"/>\n<text [^>]*>(\d+)</text>', text)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+SERVER = "hardware/servers/trn1.32xlarge.yaml"
+
 CONFIG = """\
 repos:
   - repo: {repo}
@@ -55,15 +57,15 @@ class Shell:
         return done.stdout.strip()
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("home"))
+@pytest.fixture
+def shell(tmp_path) -> Shell:
+    return Shell(tmp_path / "home")
 
 
-@pytest.fixture(scope="module")
-def hook(shell: Shell, tmp_path_factory) -> tuple[Path, str]:
+@pytest.fixture
+def hook(shell: Shell, tmp_path: Path) -> tuple[Path, str]:
     """This working tree as a repository with one commit, which is what pre-commit can fetch."""
-    folder = tmp_path_factory.mktemp("hook")
+    folder = tmp_path / "hook"
     for name in ("trnspec", "catalog", "schemas"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
@@ -76,82 +78,55 @@ def hook(shell: Shell, tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.fixture
 def scratch(shell: Shell, hook: tuple[Path, str], tmp_path: Path) -> Path:
-    """Somebody's repository: a catalog of their own, another YAML file, and the hook."""
+    """Somebody's repository: a catalog of their own, other YAML files, and the hook."""
     repo, rev = hook
-    (tmp_path / "hardware" / "servers").mkdir(parents=True)
-    shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", tmp_path / "hardware" / "servers")
-    (tmp_path / "other.yaml").write_text("- this: is no document\n")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "schema.yml").write_text("version:   2\n")
-    (tmp_path / ".pre-commit-config.yaml").write_text(
+    folder = tmp_path / "scratch"
+    (folder / "models").mkdir(parents=True)
+    (folder / SERVER).parent.mkdir(parents=True)
+    shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", folder / SERVER)
+    (folder / "other.yaml").write_text("- this: is no document\n")
+    (folder / "models" / "schema.yml").write_text("version:   2\n")
+    (folder / ".pre-commit-config.yaml").write_text(
         CONFIG.format(repo=repo, rev=rev, plugin=ROOT / "plugins" / "trnspec-energy")
     )
-    shell.git("init", "--quiet", cwd=tmp_path)
-    shell.git("add", "--all", cwd=tmp_path)
-    return tmp_path
+    shell.git("init", "--quiet", cwd=folder)
+    return folder
 
 
-def pre_commit(shell: Shell, folder: Path) -> subprocess.CompletedProcess[str]:
-    return shell(sys.executable, "-m", "pre_commit", "run", "--all-files", "--color", "never", cwd=folder)
+def checked(shell: Shell, folder: Path) -> tuple[int, list[str]]:
+    """The status of ``pre-commit run``, and the lines that it prints."""
+    shell.git("add", "--all", cwd=folder)
+    done = shell(sys.executable, "-m", "pre_commit", "run", "--all-files", "--color", "never", cwd=folder)
+    return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-def test_sound_repository_passes(shell, scratch) -> None:
-    """The other file is not looked at; what the server refers to is shipped with the hook."""
-    done = pre_commit(shell, scratch)
+def test_hooks_in_a_repository(shell, scratch) -> None:
+    """One after the other, as pre-commit installs the hook once: sound, untidy, a wrong total, a document deleted."""
+    file = scratch / SERVER
+    tidy = file.read_text(encoding="utf-8")
+    status, lines = checked(shell, scratch)
+    assert (0, 2) == (status, sum(line.endswith("Passed") for line in lines)), lines
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Passed" in done.stdout
+    # Formatted, and the file of the other program is not.
+    file.write_text(tidy.replace("kind: Server", "kind:   Server"), encoding="utf-8")
+    assert 1 == checked(shell, scratch)[0]
+    assert (tidy, "version:   2\n") == (file.read_text("utf-8"), (scratch / "models" / "schema.yml").read_text())
 
+    # The file as the repository names it, the line and the code, once.
+    number = tidy.splitlines().index(next(line for line in tidy.splitlines() if "bf16: 3,040 TFLOPS" in line)) + 1
+    file.write_text(tidy.replace("bf16: 3,040", "bf16: 3,360", 1), encoding="utf-8")
+    status, lines = checked(shell, scratch)
+    (finding,) = (line for line in lines if " error TRN402 aggregate-mismatch: " in line)
+    assert (1, True) == (status, finding.startswith(f"{SERVER}:{number}:"))
 
-def test_wrong_total_is_refused(shell, scratch) -> None:
-    """The message names the file as the repository does, the line and the code."""
-    file = scratch / "hardware" / "servers" / "trn1.32xlarge.yaml"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    number = next(i for i, line in enumerate(lines) if "bf16: 3,040 TFLOPS" in line)
-    lines[number] = lines[number].replace("3,040", "3,360")
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    shell.git("add", "--all", cwd=scratch)
-    done = pre_commit(shell, scratch)
-
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "Failed" in done.stdout
-    assert "hardware/servers/trn1.32xlarge.yaml:" + str(number + 1) + ":" in done.stdout
-    # Once.
-    assert [number + 1] == [
-        int(line.split(":")[1]) for line in done.stdout.splitlines() if " error TRN402 aggregate-mismatch: " in line
-    ]
-
-
-def commit(shell: Shell, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A commit with the hooks installed, as a user makes one."""
-    return shell("git", "commit", "--quiet", "--message", "Change", cwd=folder)
-
-
-def test_a_deleted_document_that_is_used_is_refused(shell, scratch) -> None:
-    """The document that refers to it was not changed."""
+    # With the hooks installed, as a user commits: the document that refers to the deleted one was not changed.
     (scratch / "hardware" / "chips").mkdir()
     chip = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text(encoding="utf-8")
     (scratch / "hardware" / "chips" / "acme.yaml").write_text(chip.replace("name: trainium1", "name: acme", 1))
-    server = scratch / "hardware" / "servers" / "trn1.32xlarge.yaml"
-    server.write_text(server.read_text(encoding="utf-8").replace("chip: trainium1,", "chip: acme,"))
+    file.write_text(tidy.replace("chip: trainium1,", "chip: acme,"), encoding="utf-8")
     shell.git("add", "--all", cwd=scratch)
     shell.git("commit", "--quiet", "--message", "Hardware", cwd=scratch)
     shell(sys.executable, "-m", "pre_commit", "install", cwd=scratch)
     shell.git("rm", "--quiet", "hardware/chips/acme.yaml", cwd=scratch)
-    done = commit(shell, scratch)
-
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert " error TRN201 " in done.stdout + done.stderr
-
-
-def test_an_untidy_document_is_formatted(shell, scratch) -> None:
-    """The file of the other program is not."""
-    file = scratch / "hardware" / "servers" / "trn1.32xlarge.yaml"
-    tidy = file.read_text(encoding="utf-8")
-    file.write_text(tidy.replace("kind: Server", "kind:   Server"), encoding="utf-8")
-    shell.git("add", "--all", cwd=scratch)
-    done = pre_commit(shell, scratch)
-
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert tidy == file.read_text(encoding="utf-8")
-    assert "version:   2\n" == (scratch / "models" / "schema.yml").read_text()
+    done = shell("git", "commit", "--quiet", "--message", "Change", cwd=scratch)
+    assert (1, True) == (done.returncode, " error TRN201 " in done.stdout + done.stderr)

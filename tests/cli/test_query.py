@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import trnspec
 
 QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
@@ -35,28 +33,6 @@ def test_the_same_as_in_python(here) -> None:
 
     assert [b.name for b in trnspec.load().query(QUERY)] == [r["name"] for r in rows(result.out)]
     assert len(rows(result.out)) > 1
-
-
-@pytest.mark.parametrize(
-    "columns", ["name,title,memory.capacity,memory.bandwidth,peak.dense.bf16,sbuf,host.memory,chips.count", None]
-)
-def test_every_line_fits(here, columns) -> None:
-    options = ["--columns", columns] if columns else []
-    result = here("query", "server", *options)
-
-    assert max(map(len, result.out.splitlines())) <= 80
-    assert ("hidden columns: " in result.out) == (columns is not None)
-
-
-def test_sort(here) -> None:
-    result = here("query", "chip", "--sort", "-memory.capacity", "--format", "json")
-    several = here(
-        "query", "server", "--columns", "name,chips.count", "--sort", "-chips.count,name", "--format", "json"
-    )
-
-    assert ["trainium3", "trainium2", "trainium1", "trainium4"] == [r["name"] for r in rows(result.out)]
-    counts = [(-int(str(r["chips.count"])), str(r["name"])) for r in rows(several.out)]
-    assert sorted(counts) == counts
 
 
 def test_wrong_query(here) -> None:

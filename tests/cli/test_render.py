@@ -24,7 +24,6 @@ def piped(*args: str) -> str:
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_terminal(columns) -> None:
-    """The same cells in the same width, with colours unless NO_COLOR is set."""
     text = on_terminal("list", "servers", columns=columns, TERM="xterm", NO_COLOR="1")
     colored = on_terminal("list", "servers", columns=columns, TERM="xterm-256color")
 
@@ -35,7 +34,6 @@ def test_terminal(columns) -> None:
 
 @pytest.mark.parametrize("args", [("show", "trainium1"), ("audit", "trainium1"), ("list", "chips")])
 def test_colours_only_on_a_terminal(args) -> None:
-    """A terminal gets colours, a pipe and NO_COLOR do not; the text is the same."""
     colored = on_terminal(*args, columns=80, TERM="xterm-256color")
     plain = on_terminal(*args, columns=80, TERM="xterm-256color", NO_COLOR="1")
 

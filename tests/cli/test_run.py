@@ -50,7 +50,6 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 
 def test_every_scenario_is_the_single_evaluation(here) -> None:
-    """In JSON and CSV; a refusal is a row."""
     ideal = trnspec.evaluate("training", CATALOG, **INPUTS)
     faster = trnspec.evaluate("training", CATALOG, **INPUTS, assume={NETWORK: "6.4 Tbps"})
     data = json.loads(here("run", "plan.yaml", "--format", "json").out)["scenarios"]
@@ -82,7 +81,6 @@ def test_compare_table_has_differing_rows(here) -> None:
 
 
 def test_diff(here) -> None:
-    """Changed inputs and answers with ratios; equal answers are only named."""
     ideal = trnspec.evaluate("training", CATALOG, **INPUTS)
     faster = trnspec.evaluate("training", CATALOG, **INPUTS, assume={NETWORK: "6.4 Tbps"})
     diff = json.loads(here("run", "plan.yaml", "--diff", "ideal", "faster", "--format", "json").out)["diff"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -19,21 +17,10 @@ KINDS = registry().kinds
 
 @pytest.mark.parametrize("name", ["Chip", "chip", "ultraserver"])
 def test_schema_of_a_kind(here, name) -> None:
-    """It is the file in ``schemas/``."""
     done = here("schema", name)
 
     assert (0, "") == (done.status, done.err)
     assert (ROOT / "schemas" / "v1" / f"{name.lower()}.schema.json").read_text(encoding="utf-8") == done.out
-
-
-@pytest.mark.parametrize("name", ["Chip", "source"])
-def test_modeline(here, name) -> None:
-    """It names a file, which is the schema."""
-    line = here("schema", name, "--modeline").out.strip()
-    start = "# yaml-language-server: $schema=file://"
-
-    assert line.startswith(start)
-    assert Path(unquote(line.removeprefix(start))).read_text(encoding="utf-8") == here("schema", name).out
 
 
 def test_list(here) -> None:

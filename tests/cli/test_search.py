@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -123,7 +122,6 @@ def test_merge_without_parts(here) -> None:
 
 
 def test_interrupted_search_prints_results(here, monkeypatch) -> None:
-    """Ctrl-C in the middle, which the progress bar simulates."""
     from trnspec.evaluators.searching import space as reduction
 
     def interrupt(done: int, total: int) -> None:
@@ -141,18 +139,3 @@ def test_interrupted_search_prints_results(here, monkeypatch) -> None:
 
 def test_rates() -> None:
     assert ["12 /s", "1.23 k/s", "40 M/s", "2.5 G/s"] == [progress.rate(n) for n in (12, 1234, 4e7, 2.5e9)]
-
-
-def test_the_bar_has_the_rate(monkeypatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream, clock = Terminal(), iter(range(100))
-    monkeypatch.setattr(progress.sys, "stderr", stream)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    with progress.bar() as advance:
-        for done in (100, 200, 300):
-            advance(done, 300)
-
-    assert "100 /s" in stream.getvalue()

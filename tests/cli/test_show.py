@@ -24,7 +24,6 @@ def lines(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
 def test_whole_page(here, name) -> None:
-    """Every fact, conflicting value, source and total is on the page of ``--full``."""
     result = here("show", name, "--full")
     node = GRAPH.named(name)
     found = facts(GRAPH, node)
@@ -62,7 +61,6 @@ def test_sources_without_an_address_are_marked(here) -> None:
 
 
 def test_reasons(here) -> None:
-    """Printed with --reasons only; the whole page names the option."""
     whole, reported = here("show", "trainium2", "--full").out, here("show", "trainium2", "--reasons").out
 
     assert "--reasons prints" in whole
@@ -73,7 +71,6 @@ def test_reasons(here) -> None:
 
 @pytest.mark.parametrize("name", ["trainium1", "trn2-ultraserver", "efa"])
 def test_data(here, name) -> None:
-    """CSV and JSON hold the same rows: facts, rivals and totals, in base units."""
     data = json.loads(here("show", name, "--format", "json").out)
     rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
     found = facts(GRAPH, GRAPH.named(name))
@@ -96,3 +93,13 @@ def test_data(here, name) -> None:
 
 def test_alias(here) -> None:
     assert here("show", "u-trn2x64").out == here("show", "trn2-ultraserver").out
+
+
+def test_prices_for_programs(here) -> None:
+    rows = json.loads(here("show", "trn1.32xlarge", "--format", "json").out)
+    (row,) = [r for r in rows["rows"] if r["at"] == "prices.on-demand.us-east-1"]
+
+    assert (21.5, "USD/h", "karpenter-pricing-2026-07", "2026-07-20") == tuple(
+        row[k] for k in ("value", "unit", "source", "as_of")
+    )
+    assert "karpenter-pricing-2026-07" in rows["sources"]

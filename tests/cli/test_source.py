@@ -30,7 +30,6 @@ def test_source_lists_all_dependants(here, name) -> None:
 
 
 def test_page_of_one(here) -> None:
-    """The source, then its values; the counts add up to the rows."""
     result = here("source", "thirdparty-trainium-overview")
     found = rows(here, "thirdparty-trainium-overview")
     adopted = sum(r["verdict"] == "adopted" for r in found)
@@ -42,7 +41,6 @@ def test_page_of_one(here) -> None:
 
 
 def test_list_of_all(here) -> None:
-    """Every source with date and rank; the counts are those of the rows of each."""
     found = rows(here)
 
     assert {(r["source"], r["date"], r["rank"]) for r in found} == {

@@ -81,7 +81,6 @@ def test_a_query_without_end(here, monkeypatch) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux only")
 def test_a_large_value(tmp_path) -> None:
-    """DuckDB does not count the memory of a single value; the limit of the process does."""
     result = apart("sql", "SELECT repeat('a', 1000000000)", cwd=tmp_path)
 
     assert (2, "trnspec: the query needs more than 512 MB of memory\n") == (result.status, result.err)

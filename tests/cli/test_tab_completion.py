@@ -47,10 +47,3 @@ def test_keys_of_a_kind(kind) -> None:
     assert set(named) <= set(keys)
     assert {a for each in named.values() for a in each.aliases} <= set(keys)
     assert [k for k in keys if k not in named] == []
-
-
-def test_keys_of_the_catalog() -> None:
-    keys = CATALOG._ipython_key_completions_()
-
-    assert {"trainium2", "trn2.48xlarge", "u-trn2x64"} <= set(keys)
-    assert [k for k in keys if CATALOG[k].name not in keys] == []

@@ -14,25 +14,6 @@ CATALOG = load()
 SYSTEMS = [d.name for d in CATALOG if d.kind in ("UltraServer", "Server", "Chip", "Core", "Cluster")]
 
 
-def test_ultraserver(here) -> None:
-    lines = here("tree", "trn2-ultraserver").out.splitlines()
-    starts = [line.partition(":")[0] for line in lines]
-
-    assert starts[:4] == [
-        "trn2-ultraserver",
-        "└─ 4 x trn2u.48xlarge",
-        "   └─ 16 x trainium2",
-        "      └─ 8 x neuroncore-v3",
-    ]
-    assert [s for s in starts if s.endswith(("tensor", "vector", "scalar", "gpsimd"))] == [
-        "         ├─ tensor",
-        "         ├─ vector",
-        "         ├─ scalar",
-        "         └─ gpsimd",
-    ]
-    assert "64 chips, 512 cores, bf16 42.688 PFLOPS, 6,144 GiB, 185.6 TB/s" in lines[0]
-
-
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_counts_multiply(here, name) -> None:
     """How many there are of a part is the product of the counts on the way to it, and that of the catalog."""

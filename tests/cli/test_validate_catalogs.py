@@ -31,7 +31,6 @@ def catalog_of(folder: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("how", ["named", "configured", "both"])
 def test_without_files_every_catalog_is_checked(here, how) -> None:
-    """The shipped one, and those that are named or configured; each file once."""
     catalog_of(here.folder / "mine", SOUND)
     if how != "named":
         (here.folder / "trnspec.toml").write_text('catalogs = ["mine"]')
@@ -59,7 +58,6 @@ def test_with_files_they_alone_are_checked(here) -> None:
 
 
 def test_a_catalog_replaces_the_shipped_one(here) -> None:
-    """A document of its own under a shipped name is not a second one; two in one catalog are."""
     text = (ROOT / "catalog" / "links" / "efa.yaml").read_text()
     folder = catalog_of(here.folder / "mine", SOUND)
     (folder / "links" / "efa.yaml").write_text(text)

@@ -56,26 +56,12 @@ def test_no_colour_in_a_pipe(here) -> None:
     [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))],
 )
 def test_narrow_encodings(here, encoding, kind) -> None:
-    """A character that the output cannot hold is no reason to fail."""
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
     done = forked("validate", "bad", "--format", kind, cwd=here.folder, path=here.folder, PYTHONIOENCODING=encoding)
 
     assert (done.status, done.err) == (1, "")
     if kind == "json":
         assert "光→Straße" in json.loads(done.out)["diagnostics"][0]["text"]
-
-
-def test_name_that_is_not_utf8(here) -> None:
-    name = os.fsdecode(b"w\xff.yaml")
-    try:
-        (here.folder / name).write_text(WRONG)
-    except OSError:
-        pytest.skip("this file system knows no such names")
-    for kind in ("text", "json", "sarif", "github", "junit"):
-        result = here("validate", name, "--format", kind)
-
-        assert (result.status, result.err) == (1, "")
-        assert result.out.encode()
 
 
 def test_closed_pipe_of_the_reader(here) -> None:
@@ -122,7 +108,6 @@ def test_closed_streams(here, redirection, status) -> None:
 
 
 def test_interrupted(tmp_path: Path) -> None:
-    """``Ctrl-C`` while it waits for its input."""
     process = subprocess.Popen(
         command("validate", "-"),
         cwd=tmp_path,
@@ -155,7 +140,6 @@ def waits_in(pid: int) -> str:
 
 
 def test_folder_that_is_gone(tmp_path: Path) -> None:
-    """The current folder was deleted: one message."""
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f'rmdir "{gone}"; "{sys.executable}" -m trnspec validate'
@@ -174,7 +158,6 @@ def test_folder_that_is_gone(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_special_files(here, path, status, message) -> None:
-    """One clear message each."""
     os.mkfifo("pipe.yaml")
     Path("folder.yaml").mkdir()
     Path("link.yaml").symlink_to("nowhere")
@@ -210,7 +193,6 @@ def unprivileged() -> list[str]:
     ],
 )
 def test_without_permission(here, locked, mode, path, status, message) -> None:  # a table of cases
-    """A file or a folder that may not be read is named, and what may be read is."""
     if locked == "trnspec.toml":
         Path(locked).write_text("")
     Path(locked).chmod(mode)

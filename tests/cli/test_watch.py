@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -66,7 +65,6 @@ class Watching:
 
 @pytest.mark.slow
 def test_edits_of_a_file(folder) -> None:
-    """A real process: an error at the start, its correction, another error, and Ctrl-C."""
     file = folder / "chips" / "acme.yaml"
     file.write_text(WRONG)
     running = Watching(folder)
@@ -95,7 +93,6 @@ def test_edits_of_a_file(folder) -> None:
 
 
 def test_findings_of_removed_documents_are_resolved(folder, monkeypatch, capsys) -> None:
-    """Also those of the last one."""
     monkeypatch.chdir(folder)
     file = folder / "chips" / "acme.yaml"
     file.write_text(WRONG)
@@ -110,7 +107,6 @@ def test_findings_of_removed_documents_are_resolved(folder, monkeypatch, capsys)
 
 
 def test_state_of_watched_files(folder) -> None:
-    """Other programs' files and hidden ones do not count; documents, tables and settings do."""
     before = watch._state([folder])
     for name in (".hidden.yaml", "notes.txt", ".git/index.yaml"):
         (folder / name).write_text("a: 1\n")
@@ -120,24 +116,6 @@ def test_state_of_watched_files(folder) -> None:
         (folder / name).write_text("")
     names = {os.path.relpath(f, folder) for f in watch._state([folder]).keys() - before.keys()}
     assert {"chips/new.yaml", "table.csv", "trnspec.toml"} == names
-
-
-def test_a_change_is_awaited(folder) -> None:
-    """Several files that are written one after the other are one change."""
-    before = watch._state([folder])
-
-    def write() -> None:
-        for number in range(4):
-            (folder / "chips" / f"{number}.yaml").write_text("a: 1\n")
-            time.sleep(0.03)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    changed, state = watch._wait([folder], before, 0.01)
-    writer.join()
-
-    assert 4 == len(changed)
-    assert watch._state([folder]) == state
 
 
 @pytest.fixture
@@ -171,17 +149,7 @@ def test_nothing_is_resolved_by_a_file_that_cannot_be_read(report) -> None:
     assert ["0 new, 1 resolved", "TRN111:"] == report(RIGHT)
 
 
-def test_findings_beside_an_anchor_are_new_and_resolved(report) -> None:
-    """The anchor rejects its own value; the rest of the document is checked."""
-    text = HEAD + "spec:\n  sbuf: &a 24 MiB\n  memory: {capacity: 8 GiB, bandwidth: 1 parsec}\n"
-
-    assert ["2 new, 0 resolved", "TRN006", "TRN111"] == report(text)
-    assert ["0 new, 1 resolved", "TRN111:"] == report(text.replace("1 parsec", "1 TB/s"))
-    assert ["1 new, 0 resolved", "TRN111"] == report(text)
-
-
 def test_former_name(folder, monkeypatch, capsys) -> None:
-    """It works, with a hint, and is not listed."""
     here = Here(folder, monkeypatch, capsys)
     done = here("watch", "nothing")
 

@@ -62,7 +62,6 @@ def test_every_figure_and_parameter_has_a_row() -> None:
 
 
 def test_sensitivity_of_a_named_answer() -> None:
-    """A published peak is in the denominator of MFU alone."""
     found = trnspec.sensitivity("training", CATALOG, "mfu", **QUESTIONS[0][1])
     rows = {row["figure"]: row["elasticity"] for row in found.records()}
 
@@ -75,18 +74,6 @@ def test_sensitivity_of_a_named_answer() -> None:
 def test_not_a_number(answer, error) -> None:
     with pytest.raises(error):
         trnspec.sensitivity("training", CATALOG, answer, **QUESTIONS[0][1])
-
-
-def test_an_assumed_figure_is_varied_from_its_value() -> None:
-    """At a tenth of the rate its share of the time is larger."""
-    path = "trn2.48xlarge.network.bandwidth"
-    plain, slow = (
-        {r["figure"]: r for r in trnspec.sensitivity("training", CATALOG, **QUESTIONS[0][1], **more).records()}[path]
-        for more in ({}, {"assume": {path: "320 Gbps"}})
-    )
-
-    assert slow["elasticity"] < 5 * plain["elasticity"] < 0
-    assert "320 Gbps" == slow["value"]
 
 
 # Closed forms.
@@ -130,13 +117,6 @@ def test_refusal_on_one_side() -> None:
     assert "does-not-fit below it" == row.note
 
 
-def test_zero_answer_has_no_elasticity() -> None:
-    row = _elasticity(lambda _: 0.0)
-
-    assert row.value is None
-    assert "y is 0" == row.note
-
-
 @given(
     tp=st.sampled_from([4, 8, 16]),
     pp=st.sampled_from([1, 2, 4]),
@@ -148,7 +128,6 @@ def test_zero_answer_has_no_elasticity() -> None:
 )
 @settings(max_examples=12)
 def test_any_layout_is_homogeneous(tp, pp, zero, recompute, overlap, on, calibration) -> None:
-    """All rates times two, and all latencies over two, make half the time, to the last bits."""
     inputs: dict[str, Any] = {
         "model": "llama-3.1-8b", "on": on, "seq": 4096, "global_batch": 512, "tp": tp, "pp": pp, "zero": zero,
         "recompute": recompute, "overlap": overlap, "calibration": calibration, "must_fit": False,

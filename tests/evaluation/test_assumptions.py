@@ -127,15 +127,6 @@ def test_use_claims() -> None:
     assert found.inputs["use_claims"] is True
 
 
-def test_claims_without_a_missing_figure_change_nothing() -> None:
-    plain = trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", **TRAINING)
-    found = trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=True, **TRAINING)
-
-    assert plain.answers == found.answers
-    assert plain.assumptions == found.assumptions[1:]
-    assert ("use_claims", "not used") == (found.assumptions[0].name, found.assumptions[0].value)
-
-
 @pytest.mark.parametrize("use_claims", [False, True])
 @pytest.mark.parametrize(
     ("on", "hint"),

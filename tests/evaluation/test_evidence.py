@@ -31,7 +31,6 @@ def test_the_weakest_evidence() -> None:
 
 
 def test_classes_of_a_ranking() -> None:
-    """Estimates of any kind, then bounds, then rows without a prediction."""
     assert {"estimate": 0, "extrapolated": 0, "transferred": 0, "ideal": 1, "": 2} == {k: rank_class(k) for k in KINDS}
     assert 2 == rank_class(None)
     assert [False, False, True] == [mixed(k) for k in (["ideal", "", None], [], ["estimate", "", "transferred"])]

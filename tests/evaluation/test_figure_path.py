@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.figure_path import figure_path, scaled
+from trnspec.evaluation.figure_path import figure_path
 
 CATALOG = trnspec.load()
 
@@ -51,15 +49,3 @@ def test_errors_name_the_figure_to_write(text, error, part) -> None:
         figure_path(CATALOG.graph, text)
 
     assert part in str(caught.value)
-
-
-def test_scaled() -> None:
-    """Value and interval are multiplied exactly; nothing else changes."""
-    path = figure_path(CATALOG.graph, "trainium2.peak.dense.bf16")
-    changed = scaled(CATALOG, path, Fraction(3, 2))
-    before, after = (c.graph.named("trainium2").spec.peak.dense.bf16.value for c in (CATALOG, changed))
-
-    assert before.value * Fraction(3, 2) == after.value
-    assert before.interval.scaled(Fraction(3, 2)) == after.interval
-    assert CATALOG.graph.named("trainium1") is changed.graph.named("trainium1")
-    assert "667 TFLOPS" == before.text == after.text

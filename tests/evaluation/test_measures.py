@@ -113,5 +113,4 @@ def test_a_value_lies_on_its_side_of_a_bound(value, distance, unit, is_lower) ->
     ],
 )
 def test_one_unit_for_a_column(values, shown) -> None:
-    """Up to six powers of ten apart; further apart each has its own."""
     assert shown == common(values, "s")

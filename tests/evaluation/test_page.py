@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.engine import everything
-from trnspec.api import evaluate
-from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.page import BOUNDS, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import bottleneck_label, shortened
+from trnspec.evaluation.summary import shortened
 from trnspec.evidence import UsedFigure
 from trnspec.text_table import Heading, rendered
 
@@ -56,7 +53,6 @@ def test_summary() -> None:
 
 
 def test_a_summary_has_six_lines() -> None:
-    """However long the texts are; the page has them whole."""
     long = Evaluation(
         evaluator="x",
         title="x",
@@ -73,37 +69,6 @@ def test_a_summary_has_six_lines() -> None:
         word for word in rendered(page(long, full=True), 80).split("Bottleneck")[1].split() if word == "word"
     ]
     assert 60 == rendered(page(long, full=True), 80).split("Assumptions")[1].count("why")
-
-
-_8B = {"model": "llama-3.1-8b", "seq": 8192}
-
-
-@pytest.mark.parametrize(
-    ("evaluator", "inputs"),
-    [
-        ("training", {**_8B, "on": "trn1.32xlarge*32", "global_batch": 1024, "tp": 32, "zero": 1}),
-        ("training", {**_8B, "on": "trn2.48xlarge*16", "global_batch": 1024, "tp": 8, "must_fit": False}),
-        ("training", {**_8B, "on": "p5.48xlarge*16", "global_batch": 1024, "tp": 8, "recompute": "full"}),
-        ("training", {**_8B, "on": "p5.48xlarge", "global_batch": 8, "calibration": "none", "must_fit": False}),
-        ("search", {**_8B, "on": "trn2.48xlarge", "global_batch": 64}),
-        ("inference", {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}),
-        ("inference", {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "prompt": 100_000}),
-        ("inference", {"model": "llama-3.1-8b", "on": "p5.48xlarge"}),
-        ("memory", {**_8B, "on": "trn1.32xlarge*32", "tp": 32}),
-        ("collective", {"kind": "all-reduce", "size": "1 GiB", "on": "trn2.48xlarge"}),
-        ("collective", {"kind": "all-to-all", "size": "1 GiB", "on": "p5.48xlarge*2"}),
-        ("roofline", {"on": "trn2.48xlarge"}),
-    ],
-)
-def test_summaries_have_six_lines(evaluator, inputs) -> None:
-    evaluation = evaluate(evaluator, Catalog(everything()), **inputs)
-    head = page(Evaluation(evaluator=evaluation.evaluator, title=evaluation.title))[:1]
-    text = rendered(page(evaluation)[:1], 80).partition("\n  layout ")[0]  # of a search, after the summary
-    summary = text.splitlines()[len(rendered(head, 80).splitlines()) :]
-
-    assert 1 <= len(summary) <= 6
-    assert max(map(len, summary)) <= 80
-    assert [True] * len(summary) == [line[2] != " " for line in summary]
 
 
 @pytest.mark.parametrize(
@@ -129,35 +94,6 @@ def test_summaries_have_six_lines(evaluator, inputs) -> None:
 )
 def test_a_text_ends_with_a_clause(text, size, short) -> None:
     assert short == shortened(text, size)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts", "shown"),
-    [
-        ("HBM-bound (51% of the time)", (), "Bottleneck"),
-        ("HBM-bound (50% of the time)", (), "Largest part"),
-        ("HBM-bound", (3.0, 1.0), "Bottleneck"),
-        ("HBM-bound", (1.0, 1.0, 0.9), "Largest part"),
-        ("HBM-bound", (), "Bottleneck"),
-    ],
-)
-def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
-    found = Evaluation(
-        evaluator="x", title="x", bottleneck=text, parts=tuple(Part("t", str(i), v) for i, v in enumerate(parts))
-    )
-
-    assert shown == bottleneck_label(found)
-
-
-def test_a_table_of_bounds_is_marked() -> None:
-    """A column that has the name of an answer that is a bound."""
-    bound = Evaluation(evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables)
-    text = rendered(page(bound, full=True), 80)
-
-    assert "a            >= 1" in text or ">= 0.001" in text
-    assert BOUNDS in " ".join(text.split())
-    assert BOUNDS not in rendered(page(FOUND, full=True), 80)
-    assert "step time  >= 2.5 s" in text
 
 
 def test_a_table_without_losses_has_bounds() -> None:

@@ -15,7 +15,6 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.eval import evaluator_command
 from trnspec.errors import UsageError
-from trnspec.evaluation import questions
 from trnspec.evaluation.inputs import fields_of, inputs, question_of
 from trnspec.evaluation.questions import Parallelism, System, axis
 from trnspec.evaluation.result import Answer, Evaluation
@@ -24,12 +23,6 @@ from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load(registry=registry())
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024}
-SHARED = {
-    f.name: f
-    for cls in vars(questions).values()
-    if isinstance(cls, type) and issubclass(cls, questions.Question) and cls is not questions.Question
-    for f in fields_of(cls)
-}
 
 
 # A new axis is one field of one class.
@@ -126,14 +119,6 @@ def test_one_name_is_one_type_with_the_same_choices_and_help():
         seen.setdefault(one.name, {}).setdefault(kind, []).append(name)
 
     assert {} == {name: kinds for name, kinds in seen.items() if len(kinds) > 1}
-
-
-def test_shared_names_are_the_shared_fields():
-    assert {} == {
-        (name, one.name): one.help
-        for name, one in of_all()
-        if one.name in SHARED and one.help != SHARED[one.name].help and (name, one.name) not in OF_ITS_OWN
-    }
 
 
 @pytest.mark.parametrize("name", ["training", "memory"])

@@ -8,7 +8,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import Answer, Evaluation, Part, Suggestion, Table
+from trnspec.evaluation.result import Answer, Evaluation, Part, Suggestion, Table, command
 
 TIMES = Table("Times", ("batch", "time"), ((1, 0.5), (2, None)), ("", "s"))
 FOUND = Evaluation(
@@ -67,3 +67,14 @@ def test_suggestions_go_through_json():
     assert FOUND == Evaluation.from_dict(data)
     del data["suggestions"]
     assert () == Evaluation.from_dict(data).suggestions
+
+
+def test_the_command_of_a_suggestion():
+    inputs = {"on": "trn1.32xlarge*2", "tp": 8, "dp": None, "flash": False, "overlap": True, "host_link": "1,000 GB/s",
+              "schedule": ("1f1b", "zbv")}  # fmt: skip
+
+    assert (
+        "trnspec eval training --on 'trn1.32xlarge*2' --tp 8 --no-flash --overlap --host-link '1\\,000 GB/s' "
+        "--schedule 1f1b,zbv --as-of 2026-01"
+    ) == command(Suggestion("training", inputs), {"as_of": "2026-01"})
+    assert command(Suggestion("plan-train", {"tokens": "10T"}), {}) == "trnspec plan train --tokens 10T"

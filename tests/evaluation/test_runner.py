@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Literal, Optional
 
@@ -45,18 +44,6 @@ def test_refusal() -> None:
         sweep(chip="trainium2", times=65)
     assert ("does-not-fit", "times", "") == (caught.value.reason, caught.value.place, caught.value.hint)
     assert isinstance(caught.value, trnspec.TrnspecError)
-
-
-@pytest.mark.parametrize(
-    ("type_", "text", "value"),
-    [
-        (int, "0", 0), (int, "8", 8), (int, "192", 192), (int, "-16", -16), (int, "1024", 1024), (int, "00", 0),
-        (float, "0.096", 0.096), (float, ".096", 0.096), (float, "100.5", 100.5), (float, "0", 0.0),
-        (str, "096", "096"),
-    ],
-)  # fmt: skip
-def test_numbers_as_text(type_, text, value) -> None:
-    assert value == Input("n", type_).read(text)
 
 
 @pytest.mark.parametrize("type_", [int, float])
@@ -216,8 +203,6 @@ def test_signatures_that_say_too_little(function, reported) -> None:
 
 
 def test_a_timeline_that_raises_is_one_message() -> None:
-    """As of an evaluator that raises: the message names it and the plugin."""
-
     def broken(catalog, *, chip: str) -> dict[str, object]:  # the parameters of an evaluator
         raise KeyError(chip)
 
@@ -233,17 +218,3 @@ def test_a_timeline_that_raises_is_one_message() -> None:
         )
     with pytest.raises(UsageError, match="has no timeline"):
         traced(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"}, "timeline")
-
-
-@pytest.mark.parametrize("name", ["assume", "use_claims", "sensitivity", "target", "vary", "trace"])
-def test_names_of_analyses_are_reserved(name) -> None:
-    def run(catalog, **_) -> None: ...
-
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter("catalog", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str),
-        ]
-    )
-    with pytest.raises(UsageError, match=name):
-        inputs(run, "mine")

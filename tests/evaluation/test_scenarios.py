@@ -57,7 +57,6 @@ def test_a_base_is_inherited_one_by_one() -> None:
     ],
 )  # fmt: skip
 def test_faults_are_where_they_are_written(scenario: Scenario, place: tuple[str, ...]) -> None:
-    """Once, and not in the scenarios that inherit them."""
     places = found(now=NOW, x=scenario, y=Scenario(base="x"))
 
     assert place in places

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import trnspec
-from trnspec.errors import UsageError
 
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"
@@ -61,7 +58,6 @@ def test_frames(tmp_path) -> None:
 
 
 def test_grid() -> None:
-    """A dimension for each axis; NaN where there is no answer."""
     pytest.importorskip("xarray")
     grid = SWEEP.to_xarray()
     records = SWEEP.records()
@@ -72,19 +68,6 @@ def test_grid() -> None:
     assert [[False] * 2, [False] * 2, [True] * 2] == grid["step_time"].isnull().values.tolist()
     assert [r["refusal"] or "" for r in records] == grid["refusal"].values.ravel().tolist()
     assert "llama-3.1-8b" == grid.attrs["model"]
-
-
-@pytest.mark.parametrize(
-    ("method", "module", "extra"),
-    [("to_pandas", "pandas", "tables"), ("to_polars", "polars", "tables"), ("to_xarray", "xarray", "arrays")],
-)
-def test_missing_libraries(method: str, module: str, extra: str, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UsageError) as caught:
-        getattr(SWEEP, method)()
-
-    assert f"{module} is not installed" in str(caught.value)
-    assert f"trnspec[{extra}]" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ def test_a_bound_does_not_look_like_an_estimate() -> None:
 
 
 def test_long_reasons_are_printed_once_below_the_table() -> None:
-    """The rows refer to them by number; short ones remain in their cells."""
     long, other = (RefusalError("no-plan", f"{word * 30}here") for word in ("why ", "how "))
     rows = [*SOME, ({"on": "d"}, long), ({"on": "e"}, other), ({"on": "f"}, long)]
     cells = [row.rpartition("  ")[2] for row in lines(sweep_table(rows), 80)[4:]]
@@ -56,7 +55,6 @@ def test_columns_are_added_only_where_they_differ() -> None:
 
 
 def test_columns_and_order() -> None:
-    """By the names of the answers; what has no answer is last."""
     head, shown, _ = (b for _, b in sections(SOME, "x: 3 combinations", columns="on,time", sort="-time"))
 
     assert "x: 3 combinations" == head
@@ -74,7 +72,6 @@ def of_kind(kind: str, time: float) -> Evaluation:
 
 
 def test_bounds_are_not_ranked_with_estimates() -> None:
-    """The fastest row is a bound and comes after the estimates, a refusal after all of them."""
     rows = [
         ({"on": "d"}, RefusalError("no", "never")),
         ({"on": "a"}, of_kind("ideal", 1.0)),

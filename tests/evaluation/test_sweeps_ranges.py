@@ -62,7 +62,6 @@ def test_errors(text: str, message: str) -> None:
 
 
 def test_texts_are_ranges_only_with_a_step() -> None:
-    """A path is not one; an amount with a suffix is."""
     assert ["../a.json"] == expanded("../a.json", "--x", numeric=False)
     assert ["1..4"] == expanded("1..4", "--x", numeric=False)
     assert ["1 T", "2 T", "4 T"] == expanded("1T..4T:x2", "--x", numeric=False)
@@ -70,7 +69,6 @@ def test_texts_are_ranges_only_with_a_step() -> None:
 
 @given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 300))
 def test_steps_are_those_of_arithmetic(first: int, span: int, step: int) -> None:
-    """As many values as Python's range has, in tenths."""
     values = expanded(f"{first / 10}..{(first + span) / 10}:+{step / 10}", "--x") if span // step < MOST else []
 
     assert [Fraction(n, 10) for n in range(first, first + span + 1, step)][: len(values)] == [

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import trnspec
-from tests.support.engine import FOLDERS, everything, shipped
+from tests.support.engine import everything, shipped
 from tests.support.evaluations import keywords, table
 from tests.support.programs import ROOT
 from trnspec.builtin import plugin as house
@@ -20,7 +20,6 @@ from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.tables import records, row_hashes
 from trnspec.perf.calibration.score import Scored, score
-from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
 
 run = keywords(accuracy_)
@@ -97,8 +96,6 @@ def seen(found):
 
 
 def test_rows_are_seen_by_their_content(tmp_path):
-    """Whatever the names of file and rows, the order of columns, and how a number is written."""
-
     def renamed(row):
         return {**row, "id": f"mine-{row['id']}", "source": "", "step_time_s": f"{float(row['step_time_s']):.10e}"}
 
@@ -119,7 +116,6 @@ def test_new_rows_are_classified_as_unseen(tmp_path):
 
 
 def test_seen_rows_held_out_are_further_off(tmp_path):
-    """With ``--refit`` each by a fit to rows of other models."""
     catalog, file = copied(tmp_path)
     found = run(catalog, data=file, refit=True)
     rows = [row for row in found.rows if not row["skipped"]]
@@ -131,60 +127,11 @@ def test_seen_rows_held_out_are_further_off(tmp_path):
     assert (len(rows), 100 * mean(held)) == (count, pytest.approx(unseen))
 
 
-def test_without_a_calibration_there_is_a_bound_alone():
-    found = run(shipped(), data=TRN1, calibration="none")
-
-    rows = [row for row in found.rows if not row["skipped"]]
-    assert {("ideal", "", None, None, False)} == {
-        (row["kind"], row["calibration"], row["low"], row["high"], row["seen"]) for row in rows
-    }
-    assert all(row["computed"] == row["ideal"] for row in rows)
-    assert () == found.answers
-
-
-def test_several_files_and_folders(tmp_path):
-    """Tables of one name have their path as name."""
-    for place in ("a", "b"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "rows.csv").write_text((MEASURED / "training_trn1.csv").read_text())
-    found = run(shipped(), data=(TRN1, str(tmp_path / "a"), str(tmp_path / "b" / "rows.csv")))
-    names = {"training_trn1", str(tmp_path / "a" / "rows"), str(tmp_path / "b" / "rows")}
-    assert names == {row["set"] for row in found.rows}
-
-
 def test_the_rows_follow_their_schema():
-    """The interface that docs/reference/accuracy.md describes."""
     schema = json.loads((ROOT / "schemas" / "v1" / "accuracy.schema.json").read_text())
     found = json.loads(json.dumps(run(shipped(), data=TRN1).to_dict()))
     jsonschema.Draft202012Validator(schema).validate(found)
     assert set(schema["$defs"]["row"]["properties"]) == set(found["rows"][0])
-
-
-def test_computed_rows_have_no_error(tmp_path):
-    """A row whose time is what the engine says is off by nothing, and lies in the interval; no fit has seen it."""
-    estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*32")
-    row = {
-        "kind": "train", "id": "made", "model": "llama-3.1-8b", "hardware": "trn1.32xlarge", "n_chips": "512", "tp": "32",
-        "pp": "1", "dp": "32", "zero": "1", "seq": "8192", "microbatch": "1", "global_batch": "1024", "precision": "bf16",
-    }  # fmt: skip
-    file = tmp_path / "made.csv"
-    write(file, {**row, "step_time_s": "1"})
-    (scored,) = score(shipped().graph, {file.name: records(file)})[file.name]
-    write(file, {**row, "step_time_s": repr(scored.calibrated)})
-    found = run(shipped(), data=str(file))
-
-    assert isinstance(scored, Scored)
-    assert "trainium1-neuron" == estimator.calibration.name
-    assert {"step_unseen_error": 0.0, "step_unseen_median": 0.0, "inside": 100.0} == {
-        a.name: a.value for a in found.answers
-    }
-
-
-def write(file, row):
-    with file.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(row))
-        writer.writeheader()
-        writer.writerow(row)
 
 
 def test_the_calibration_is_that_of_the_framework():
@@ -199,19 +146,6 @@ def test_the_calibration_is_that_of_the_framework():
     assert {s.id: s.calibrated for s in named} != {s.id: s.calibrated for s in mine}
 
 
-def test_rows_that_no_fit_has_seen_need_no_fit():
-    """Their error is that of the calibrated answer."""
-    cat = trnspec.load([str(folder()), *FOLDERS])
-    found = run(cat, data=str(MEASURED / "training_korthikanti.csv"))
-    ((*_, of_mean, of_median, bias, worst, inside),) = table(found, "Errors by data set").rows
-    ((_, _, count, *unseen),) = table(found, UNSEEN).rows
-
-    assert (8, [of_mean, of_median, bias, worst, inside]) == (count, unseen)
-    assert {"step_unseen_error": of_mean, "step_unseen_median": of_median} == {
-        a.name: a.value for a in found.answers if a.name.startswith("step")
-    }
-
-
 def test_measurements_on_chips_that_are_not_known_are_refused():
     with pytest.raises(RefusalError) as caught:
         run(shipped(), data=str(MEASURED / "training_a100_vtrain.csv"))
@@ -219,19 +153,6 @@ def test_measurements_on_chips_that_are_not_known_are_refused():
     assert ("no-rows", "data") == (caught.value.reason, caught.value.place)
     assert "774 rows: the catalog has no document named a100-800gbps" in str(caught.value)
     assert "trnspec-nvidia" in caught.value.hint
-
-
-def test_memory_is_scored_as_time_is():
-    found = run(trnspec.load([str(folder()), *FOLDERS]), data=str(MEASURED / "training_torchtitan.csv"))
-    lines = {row[1]: row for row in table(found, "Errors by data set").rows}
-
-    assert {"step", "memory"} == set(lines)
-    assert (8, None) == (lines["memory"][2], lines["memory"][-1])
-    # Nothing is fitted to memory, so that its error is the same with and without.
-    assert lines["memory"][3] == found["memory_error"]
-    assert "not fitted: mean of 8 rows, memory of a rank" == found.answer("memory_error").note
-    reasons = {row[2]: row[1] for row in table(found, "Rows without an estimate").rows}
-    assert 1 == reasons["its memory: the row does not state the microbatch"]
 
 
 @pytest.mark.parametrize(

@@ -37,22 +37,8 @@ def test_a_decode_step():
     assert counted >= 1e6 * fixed * (1 - 5e-3) > 0.0
 
 
-@pytest.mark.parametrize(
-    ("evaluate", "given"),
-    [
-        (inference, SERVED | {"calibration": "none"}),
-        (inference, {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 1}),
-        (training, TRAINED | {"calibration": "none"}),
-        (training, TRAINED | {"tp": 1, "global_batch": 128, "zero": 3, "recompute": "full"}),
-    ],
-)
-def test_bounds_and_single_ranks_have_none(evaluate, given):
-    assert "tensor_all_reduce" not in {a.name for a in evaluate(CAT, **given).assumptions}
-
-
 @pytest.mark.parametrize(("evaluate", "given", "size"), [(training, TRAINED, "32 MiB"), (inference, SERVED, "256 KiB")])
 def test_the_same_two_times_in_both_directions(evaluate, given, size):
-    """The collective states what a step counts, and the step what the library takes."""
     counted, measured, name = both(evaluate(CAT, **given))
     alone = collective(CAT, kind="all-reduce", size=size, on=given["on"], ranks=given["tp"])
     row = next(

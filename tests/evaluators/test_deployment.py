@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from attrs import evolve
 
-from tests.support.engine import everything, shipped
+from tests.support.engine import shipped
 from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated
@@ -86,23 +85,3 @@ def test_the_largest_bucket_holds_a_request_of_its_size():
     question = prepared(**LLAMA, **given).question
 
     assert ((1024, 2048), (1, 4)) == (question.context_buckets, question.batch_buckets)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, True),
-        ({"on": "trn2.48xlarge", "framework": "nxd-inference"}, False),
-        ({"draft": "llama-3.2-1b"}, False),
-        ({"prefill_on": "dgx-h100"}, False),
-        ({"batching": "static"}, False),
-        ({"pp": 2}, False),
-        ({"output": 1}, False),
-        ({"known": Calibrated()}, False),
-    ],
-)
-def test_requests_that_a_client_keeps_in_flight(given, expected):
-    values = {**LLAMA, "on": "dgx-h100", "framework": "vllm"} | given
-    known = values.pop("known", evolve(Calibrated(), name="any"))
-
-    assert bool(prepare(everything(), InferenceQuestion(**values), known).in_flight) is expected

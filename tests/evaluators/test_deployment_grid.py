@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.engine import FOLDERS, shipped
 from trnspec.api import load
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.deployment_grid import AXES, grids, sweep
+from trnspec.evaluators.deployment_grid import grids, sweep
 from trnspec.evaluators.inference import run
 from trnspec.perf.sweep import blocks as of_blocks
 from trnspec.perf.sweep.blocks import blocks
@@ -93,7 +92,6 @@ def test_each_is_the_single_call(name, share) -> None:
 
 
 def test_reasons() -> None:
-    """Grids have all reasons for which a deployment may be invalid, and valid ones."""
     found = {name: set(whole(name)[1]) for name in GRIDS}
 
     assert all("" in reasons for reasons in found.values())
@@ -126,7 +124,6 @@ def test_pruning_does_not_change_results(name, data) -> None:
 
 @pytest.mark.parametrize("region", [700, 1 << 17])
 def test_reductions(region, monkeypatch) -> None:
-    """The fastest, the fastest of each grid, and the front are those of all deployments."""
     monkeypatch.setattr(of_blocks, "_CHUNK", region)
     names = ("dense", "experts")
     prepared = [whole(name)[0] for name in names]
@@ -153,40 +150,6 @@ def test_reductions(region, monkeypatch) -> None:
     assert front == found(Pareto())
 
 
-def test_a_goal_that_is_to_be_large() -> None:
-    grid, reasons, values = whole("dense")
-    result = sweep([grid], keep=Top(3), goal="tokens_per_s_per_chip")
-    rates = values["tokens_per_s_per_chip"][[reason == "" for reason in reasons]]
-
-    assert sorted(rates.tolist())[:-4:-1] == [-t for t in result.result.time.tolist()]
-    assert (grid.size, {r: n for r in set(reasons) - {""} if (n := reasons.count(r))}) == (
-        result.evaluated,
-        result.rejected,
-    )
-    best = result.records()[0]
-    assert {
-        **{n: grid.inputs(int(result.result.number[0]))[n] for n in AXES},
-        "model": "llama-3.1-8b",
-    }.items() <= best.items()
-    assert best["tokens_per_s_per_chip"] == max(rates)
-
-
-def test_grid_without_valid_deployments() -> None:
-    (grid,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", dtype="fp64", tp=[1, 999])
-    result = sweep([grid], keep=Top(3))
-
-    assert (0, 2) == (len(result.result), result.evaluated)
-    assert {"rank-count": 1, "unknown-type": 1} == result.rejected
-
-
-def test_an_unknown_type_is_a_reason() -> None:
-    (grid,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", weight_dtype=["nonsense", "fp8"], tp=[1, 999])
-    result = sweep([grid], keep=Top(3))
-
-    assert {"rank-count": 2, "unknown-type": 1} == result.rejected
-    assert ["fp8"] == [record["weight_dtype"] for record in result.records()]
-
-
 def test_misuse() -> None:
     with pytest.raises(UsageError, match="'zero' is not an input"):
         grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", zero=1)
@@ -195,20 +158,3 @@ def test_misuse() -> None:
     (one,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge")
     with pytest.raises(UsageError, match="'speed' is not a goal"):
         sweep([one], keep=Top(1), goal="speed")
-
-
-def test_defaults() -> None:
-    """What is not given has one value, that of the evaluator of one deployment."""
-    assert all(
-        len(v) == 1
-        for (one,) in [grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge")]
-        for v in one.axes.values()
-    )
-    several = grids(
-        shipped(), model=["llama-3.1-8b", "llama-3.2-1b"], on=["trn2.48xlarge", "trn1.32xlarge"], dtype=["bf16", "fp8"]
-    )
-
-    keys = [(one.base.model, one.base.on, one.base.dtype) for one in several]
-    assert [
-        *itertools.product(["llama-3.1-8b", "llama-3.2-1b"], ["trn2.48xlarge", "trn1.32xlarge"], ["bf16", "fp8"])
-    ] == keys

@@ -18,28 +18,6 @@ def asked(evaluator: str, **inputs):
     return trnspec.evaluate(evaluator, CAT, **inputs)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, ("per-node", True)),
-        ({"dispatch": "per-copy"}, ("per-copy", True)),
-        ({"expert_overlap": False}, ("per-node", False)),
-        ({"calibration": "trainium1-neuron"}, ("per-node", True)),
-        ({"calibration": "trainium1-neuron", "dispatch": "per-copy", "expert_overlap": False}, ("per-copy", False)),
-    ],
-)
-def test_how_tokens_get_to_experts(given, expected) -> None:
-    """Ideal times have the least traffic; those of a calibration what its rows are computed with."""
-    found = asked("training", **STEP | given, tp=4, ep=8)
-
-    assert (found.inputs["dispatch"], found.inputs["expert_overlap"]) == expected
-    assert assumed(found)["dispatch"] == f"{expected[0]}, {'overlapped' if expected[1] else 'exposed'}"
-    # Overlapped it is hidden without losses; a calibration has how much is.
-    exposed = "expert" in parts(found, "step_time")
-    assert exposed or expected[1]
-    assert not exposed or not expected[1] or found.inputs["calibration"] != "none"
-
-
 def test_whole_experts() -> None:
     split = asked("training", **STEP, tp=4, ep=8, expert_overlap=False)
     whole = asked("training", **STEP, tp=4, ep=8, expert_tp=1, expert_overlap=False)

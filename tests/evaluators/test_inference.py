@@ -13,7 +13,6 @@ from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
-from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase, serving_cases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
@@ -129,17 +128,6 @@ def test_the_table_ends_where_memory_does(catalog):
     )  # fmt: skip
 
 
-def test_narrower_weights_and_cache(catalog):
-    question = {"batch": 64, "reserve": "0 B"}
-    wide, narrow = asked(catalog, **question), asked(catalog, **question, weight_dtype="int8", kv_dtype="fp8")
-    before, after = (parts(e, "time_per_output_token") for e in (wide, narrow))
-
-    assert before["matrices"] / 2 == after["matrices"]
-    assert before["attention"] / 2 == pytest.approx(after["attention"])
-    assert wide["kv_per_token"] / 2 == narrow["kv_per_token"]
-    assert narrow["memory"] < 0.55 * wide["memory"]
-
-
 def test_framework_defaults_fill_unset_inputs(catalog):
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
     found = asked(catalog, framework="nxd-inference", **given)
@@ -160,36 +148,6 @@ def test_framework_defaults_fill_unset_inputs(catalog):
     assert "8 sequences" == assumed(found)["compiled_batch"]
 
 
-def test_a_compiled_cache_is_allocated_whole(catalog):
-    """Eight sequences of 2,048 tokens, of which five of 1,100 are in use."""
-    given = {"model": "llama-3.1-8b", "tp": 8, "batch": 5, "prompt": 1000, "output": 100}
-    found = asked(catalog, context_buckets=(2048,), batch_buckets=(8,), **given)
-
-    assert 8 * 2048 * 131072 / 8 == parts(found, "memory")["cache"]
-    assert 5 * 1100 * 131072 / 8 == parts(asked(catalog, **given), "memory")["cache"]
-    assert 8 == found["max_batch"]
-    assert [1, 2, 4, 8] == [row[0] for row in found.tables[0].rows]
-
-
-def test_a_prefix_in_the_cache(catalog):
-    whole, half, all_of_it = (asked(catalog, prompt=4096, prefix_hit=hit) for hit in (0.0, 0.5, 1.0))
-
-    assert whole["time_to_first_token"] > half["time_to_first_token"] > all_of_it["time_to_first_token"] > 0.0
-    assert "2,048 of 4,096 tokens" == assumed(half)["prefix"]
-    # The last token is computed in any case.
-    assert "4,095 of 4,096 tokens" == assumed(all_of_it)["prefix"]
-    assert whole["time_per_output_token"] == half["time_per_output_token"]
-
-
-def test_attention_paths_of_prefill(catalog):
-    flash, found = (asked(catalog, prompt=8192, prefill_attention=a) for a in ("flash", "materialized"))
-
-    first = [parts(e, "time_to_first_token")["attention"] for e in (flash, found)]
-    # 80 layers, one head of 64 on each rank: 4 passes of 2 B over 8,192 x 8,192 scores, and the other half of their FLOP.
-    assert 80 * 8192 * 8192 * 8 / 725e9 == pytest.approx(first[1] - 2 * first[0], rel=1e-9)
-    assert asked(catalog, prompt=8192).answers == flash.answers
-
-
 def test_prompts_elsewhere(catalog):
     here = asked(catalog, batch=8)
     found = asked(catalog, batch=8, prefill_on="trn2.48xlarge")
@@ -208,7 +166,6 @@ def test_prompts_elsewhere(catalog):
 
 
 def test_disaggregated_prefill_has_its_own_efficiency(catalog):
-    """Each pool takes the calibration of its own chip."""
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge", "calibration": "auto"}
     found = asked(catalog, prefill_on="trn2.48xlarge", **given)
     alone = asked(catalog, **given | {"on": "trn2.48xlarge", "tp": 32})
@@ -228,41 +185,6 @@ def test_repeated_heads_are_read_by_every_rank(catalog):
     one, two = (parts(asked(catalog, tp=tp, **given), "time_per_output_token")["matrices"] for tp in (8, 16))
     # 32 layers, 4,096 wide, 8 heads of 128 for keys and as many for values, 2 B each; 410 GB/s a rank.
     assert one / 2 + 32 * 4096 * 2 * 8 * 128 * 2 / 16 / 410e9 == pytest.approx(two, rel=1e-12)
-
-
-def test_experts_are_shared_by_replicas(catalog):
-    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*4", "tp": 32}
-    found = asked(catalog, ep=8, **given)
-
-    assert parts(found, "time_per_output_token")["expert"] > 0.0
-    assert {"network"} == {a.name.removeprefix("link_") for a in found.assumptions if a.why.startswith("efa")}
-    assert {"latent_attention", "routing", "kv_heads"} <= {a.name for a in found.assumptions}
-    with pytest.raises(RefusalError, match="weights") as refused:
-        asked(catalog, **given)
-    assert "does-not-fit" == refused.value.reason
-
-
-def test_how_tokens_get_to_experts(catalog):
-    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*8", "tp": 64, "ep": 8}
-    found = [
-        asked(catalog, **given, **({"expert_overlap": False} | changes))
-        for changes in (
-            *({}, {"dispatch_dtype": "fp8"}, {"node_limit": 4}, {"dispatch": "per-copy"}, {"expert_overlap": True}),
-        )
-    ]
-    times = [parts(e, "time_per_output_token")["expert"] for e in found]
-
-    assert max(times[1:3]) < times[0] < times[3]
-    # Without a calibration it overlaps where that is faster.
-    assert found[4].number("time_per_output_token") <= found[0].number("time_per_output_token")
-    assert [
-        "per-node, exposed, in bf16",
-        "per-node, exposed, in fp8",
-        "per-node, exposed, in bf16, at most 4 nodes",
-        "per-copy, exposed, in bf16",
-        "per-node, overlapped between halves of a batch where faster, in bf16",
-    ] == [assumed(e)["dispatch"] for e in found]
-    assert "dispatch" not in assumed(asked(catalog, model="mixtral-8x7b"))
 
 
 def test_achieved_shares_of_a_calibration(catalog):
@@ -312,21 +234,6 @@ def test_all_experts_of_a_batch(catalog):
     expert = 48 * 128 * 3 * 2048 * 768 * 2 / 32 / 725e9
     assert expert * (16 / 128 - (1 - (15 / 16) ** 2)) == pytest.approx(found[1] - found[0], rel=1e-9)
     assert expert * (1 - 16 / 128) == pytest.approx(found[2] - found[1], rel=1e-9)
-
-
-def test_a_transferred_answer_has_the_ideal_one_next_to_it(catalog):
-    """As in training: the bound, and an interval that does not begin below it."""
-    calibrations = catalog.graph.of(Calibration)
-    other = next(n.name for n in calibrations if n.spec.of == "inference" and n.spec.chip.name == "trainium1")
-    question = {"on": "trn2.48xlarge", "calibration": other, "batch": 8}
-    found, ideal = asked(catalog, **question), asked(catalog, **question | {"calibration": "none"})
-    answers, bounds = ({a.name: a for a in one.answers} for one in (found, ideal))
-
-    assert "transferred" == found.evidence.kind
-    for name in ("time_to_first_token", "time_per_output_token"):
-        assert ("ideal", bounds[name].value) == (answers[f"ideal_{name}"].kind, answers[f"ideal_{name}"].value)
-        assert answers[f"ideal_{name}"].low <= answers[name].low <= answers[name].value
-    assert not [a for a in ideal.answers if a.name.startswith("ideal_")]
 
 
 IN_FLIGHT = {

@@ -15,7 +15,6 @@ from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.fit import PARTS
 from trnspec.evaluators.memory import run as memory_
-from trnspec.model.transformers.counting import parameters_of
 
 run = keywords(memory_)
 
@@ -69,40 +68,6 @@ def test_changes_that_fit():
         assert (total, True) == (again["total"], again["fits"]), change
 
 
-def test_the_loss_of_operators_one_after_the_other():
-    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
-    fused, plain = asked(**question), asked(**question, fused_loss=False)
-    # Ten bytes more of each logit, a quarter of which are on a rank.
-    assert (
-        parts(fused, "total")["embeddings_and_logits"] + 10 * 8192 * 128256 / 4
-        == parts(plain, "total")["embeddings_and_logits"]
-    )
-    assert (True, False) == (fused.inputs["fused_loss"], plain.inputs["fused_loss"])
-    # The gradient of the output comes after these logits, and does not add to them.
-    assert parts(fused, "total")["transient"] - 2 * 4096 * 128256 / 4 == parts(plain, "total")["transient"]
-    changed = {"embeddings_and_logits", "transient"}
-    assert {n: v for n, v in parts(fused, "total").items() if n not in changed} == {
-        n: v for n, v in parts(plain, "total").items() if n not in changed
-    }
-
-
-def test_a_fused_loss_and_more_recomputing_are_reported_as_ways():
-    question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
-    found = asked(**question, microbatch=4, recompute="full", fused_loss=False)
-    fused = asked(**question, microbatch=4, recompute="full")
-    assert (False, True) == (found["fits"], fused["fits"])
-    single = {row[0]: (row[1], row[3]) for row in table(found, "Single changes").rows}
-    assert (fused["total"], True) == single["fused_loss no -> yes"]
-    assert "fused_loss no -> yes" in {row[0] for row in table(found, "Changes that fit").rows}
-    # A loss that is fused is no way to need less.
-    found = asked(**question, microbatch=2)
-    assert not any("fused_loss" in row[0] for t in found.tables for row in t.rows)
-    assert "recompute none -> operators" in {row[0] for row in table(found, "Changes that fit").rows}
-    assert asked(**question, microbatch=2, recompute="operators")["fits"]
-    found = asked(**question, microbatch=4, recompute="operators")
-    assert "recompute operators -> full" in {row[0] for row in table(found, "Single changes").rows}
-
-
 def test_stages_of_a_pipeline():
     found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=2)
     rows = table(found, "Memory per rank by pipeline stage")
@@ -128,24 +93,6 @@ def test_inference_keeps_weights_and_cache():
     sixteen = asked(**{**question, "tp": 16, "dp": 4, "batch": 16})
     # Twice as many sequences per replica, and no more heads to split.
     assert 2 * each["cache"] == parts(sixteen, "total")["cache"]
-
-
-@pytest.mark.parametrize("dtype", ["fp8", "mxfp8"])
-@pytest.mark.parametrize("mode", ["training", "inference"])
-def test_activations_have_16_bit_where_matrices_have_less(dtype, mode):
-    on = "trn2.48xlarge" if dtype == "fp8" else "trn3.48xlarge"
-    wide, narrow = (parts(asked(**LLAMA | {"on": on}, tp=8, mode=mode, dtype=d), "total") for d in ("bf16", dtype))
-    same = {"activations", "embeddings_and_logits", "transient", "buffers"}
-    assert {n: wide[n] for n in same} == {n: narrow[n] for n in same}
-    assert wide["activations"] > 0.0
-    assert (narrow["weights"] < wide["weights"]) == (mode == "inference")
-
-
-@pytest.mark.parametrize(("what", "stays"), [("activations", 2), ("weights", 2)])
-def test_two_layers_stay_on_the_device(what, stays):
-    whole, found = asked(**LLAMA, tp=4), asked(**LLAMA, tp=4, offload=what)
-    assert math.isclose(stays / 32 * parts(whole, "total")[what], parts(found, "total")[what], rel_tol=1e-12)
-    assert math.isclose(whole["total"], found["total"] + found["host"], rel_tol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -205,18 +152,6 @@ def test_more_memory_is_never_less_feasible(gib, tp, recompute):
         return bool(run(catalog, **LLAMA, tp=tp, recompute=recompute)["fits"])
 
     assert fits(gib) <= fits(gib + 1) <= fits(10 * gib)
-
-
-@pytest.mark.parametrize("mode", ["training", "inference"])
-def test_models_of_the_catalog(mode):
-    # A search for what fits takes a tenth of a second, so not all of them.
-    for name, model in list(CATALOG.models.items())[::8]:
-        question = {"model": name, "on": "trn1.32xlarge", "mode": mode, "seq": 512}
-        found = asked(**question)
-        count = parameters_of(model.node.spec)
-        assert 2 * count == parts(found, "total")["weights"], name
-        ways = table(found, "Changes that fit").rows if not found["fits"] else ()
-        assert all(row[3] for row in ways)
 
 
 def test_stages_of_different_length() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 import trnspec
 from trnspec.evaluation.questions import Prices
-from trnspec.evaluators import prices
 from trnspec.evaluators.prices import hourly_price
 
 CATALOG = trnspec.load()
@@ -47,27 +46,8 @@ def test_given_price_needs_no_document() -> None:
     ],
 )
 def test_unknown_price(server, given, known) -> None:
-    """The error states the source that knows of none, and the prices that are known."""
     with pytest.raises(trnspec.RefusalError) as caught:
         price(server, **given)
 
     assert "unknown-figure" == caught.value.reason
     assert known in str(caught.value)
-
-
-def test_only_some_known_prices_are_listed(monkeypatch) -> None:
-    """And the number of the others."""
-    texts = []
-    for most in (100, 1):
-        monkeypatch.setattr(prices, "_SHOWN", most)
-        with pytest.raises(trnspec.RefusalError) as caught:
-            price("trn1.32xlarge", region="eu-west-1")
-        texts.append(str(caught.value))
-    every, one = (text.partition("known: ")[2] for text in texts)
-    number = every.count(" USD/h ")
-
-    assert number > 2
-    assert " more" not in every
-    assert one.endswith(f" and {number - 1} more")
-    assert one.count(" USD/h ") == 1
-    assert every.startswith(one.removesuffix(f" and {number - 1} more"))

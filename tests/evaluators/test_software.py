@@ -10,10 +10,7 @@ from tests.support.evaluations import keywords
 from trnspec.errors import UsageError
 from trnspec.evaluators.memory import run as memory_
 from trnspec.evaluators.training import run as training_
-from trnspec.perf.frameworks import ALLOCATED, SETTINGS, TRAINING, Runtime, runtime, size
-from trnspec.perf.sweep.batch import Top, estimators, rows, sweep
-from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.frameworks import SETTINGS, TRAINING, runtime, size
 
 memory, training = keywords(memory_), keywords(training_)
 GIB = 2.0**30
@@ -74,35 +71,3 @@ def test_a_share_of_a_bucket_is_refused() -> None:
         memory(shipped(), **QUESTION, bucket="5%")
     with pytest.raises(UsageError, match="unknown framework 'jax'"):
         runtime(1e9, framework="jax")
-
-
-def test_sweeps_and_batches_follow_the_framework() -> None:
-    plain = estimators(shipped().graph, ["llama-3.1-8b"], ["trn2.48xlarge"])
-    titan = estimators(shipped().graph, ["llama-3.1-8b"], ["trn2.48xlarge"], framework="torchtitan")
-    axes = {"tp": 8, "seq": 8192, "global_batch": 64, "sequence_parallel": True}
-    ((_, layout),) = sweep(titan, keep=Top(1), **axes).layouts()
-    assert ("adam-fsdp", 3, "operators", False) == (layout.optimizer, layout.zero, layout.recompute, layout.fused_loss)
-    one = rows(titan, 0, memory=True, dp=8, **axes)
-    expected = titan[0].memory(layout)
-    assert (titan[0].step(layout).total, expected.total) == (one.time[0], one.memory[0])
-    assert expected.reserve == 0.05 * 24 * GIB
-    # A stated value wins, and estimators of two frameworks have no common default.
-    assert 0.0 < rows(titan, 0, recompute="none", dp=8, **axes).time[0] < one.time[0]
-    with pytest.raises(UsageError, match="estimators of different frameworks: none, torchtitan"):
-        rows((*plain, *titan), 0, dp=8, **axes)
-
-
-def test_gathered_inputs_and_buckets_take_memory() -> None:
-    node = {"dtype": "bf16", "reserve": "0 B"}
-    layout = Layout(tp=8, dp=8, zero=1, seq=8192, global_batch=8, sequence_parallel=True)
-    plain, gathered, bucket = (
-        prepare(shipped().graph, "llama-3.1-8b", "trn2.48xlarge", **node, **more).memory(layout)
-        for more in ({}, {"gathered_inputs": True}, {"bucket": "1 GB"})
-    )
-    # Two inputs of a layer, whole instead of an eighth.
-    assert 32 * 2 * 8192 * 4096 * 2 * 7 / 8 == gathered.activations - plain.activations
-    assert 1e9 == bucket.buffers - plain.buffers
-    # Buckets are no larger than the gradients, and there are none on a single replica.
-    most = prepare(shipped().graph, "llama-3.1-8b", "trn2.48xlarge", **node, bucket="1 TB").memory(layout)
-    assert most.gradients == most.buffers - plain.buffers
-    assert Runtime() == ALLOCATED

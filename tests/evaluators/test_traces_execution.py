@@ -38,7 +38,6 @@ def found() -> dict[str, bytes]:
 
 
 def test_computation_is_that_of_the_evaluation(found) -> None:
-    """Within half a us, although every duration is a whole number of them."""
     evaluation = trnspec.evaluate("training", CATALOG, **GIVEN)
     parts = {p.name: p.value for p in evaluation.parts if p.of == "step_time"}
     computed = [1e-6 * sum(n.duration_micros for n in parsed(found[f"{rank}.et"])) for rank in (0, 31)]
@@ -95,7 +94,6 @@ def test_traffic(tp: int) -> None:
 
 
 def test_the_system_of_the_simulator(found) -> None:
-    """Rings in both dimensions, one chunk at a time, and no delays but those of the network."""
     rings = {
         f"{name}-implementation": ["ring", "ring"]
         for name in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")

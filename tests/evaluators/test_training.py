@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 
 import pytest
 
 from tests.support.engine import everything, shipped
 from tests.support.evaluations import parts
-from tests.support.programs import Here
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
-from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS
-from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import Layout
 
 GIB = 2**30
@@ -34,22 +29,11 @@ ISSUE = {
 }
 
 
-def options(question: dict[str, object]) -> list[str]:
-    return [word for name, value in question.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-
-
 def asked(catalog: Catalog | None = None, **question) -> Evaluation:
     """An evaluation that is sound."""
     found = evaluate("training", shipped() if catalog is None else catalog, **question)
     assert [] == list(unsound(found, "training"))
     return found
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("COLUMNS", "120")
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_answers():
@@ -109,7 +93,6 @@ def test_assumptions():
 
 
 def test_the_framework_chooses_the_calibration():
-    """Without one it is stated what that of the calibration uses."""
     catalog = Catalog(everything())
     question = {"model": "llama-3.1-8b", "on": "p4de.24xlarge", "seq": 2048, "global_batch": 64, "must_fit": False}
 
@@ -127,69 +110,6 @@ def test_the_framework_chooses_the_calibration():
     assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 
 
-def test_replaced_inputs_are_reported():
-    names = ("context", "schedule", "update", "host_link")
-
-    def reported(**question):
-        found = asked(**{**ISSUE, "must_fit": False, **question})
-        return {a.name: (a.value, a.why) for a in found.assumptions if a.name in names}
-
-    assert {} == reported()
-    staged = {"pp": 4, "tp": 8, "interleave": 2}
-    assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == reported(**staged)
-    assert {} == reported(**staged, schedule="interleaved")
-    assert {"context": ("131,072 tokens", "the model was trained for fewer tokens than seq")} == reported(seq=262144)
-    assert {} == reported(model="bert-large", tp=1, dp=1024, seq=512)
-    linked = {"host_link": "16 GB/s"}
-    assert {"host_link": ("not used", "nothing is offloaded")} == reported(**linked)
-    assert asked(**ISSUE).answers == asked(**ISSUE, **linked).answers
-    host = reported(**linked, offload="optimizer")
-    assert {"update": "on the host"} == {name: value for name, (value, _) in host.items()}
-    assert {} == reported(**linked, offload="activations")
-
-
-def test_kinds_of_evidence():
-    """Predictions have a kind, sizes and counts have none; outside the range of the fit the interval is wider."""
-    kinds = {a.name: a.kind for a in asked(**ISSUE).answers}
-    predicted = ("step_time", "throughput", "throughput_per_chip", "mfu", "hfu")
-    assert {name: "estimate" if name in predicted else "" for name in kinds} == kinds
-
-    inside, outside = asked(**ISSUE), asked(**ISSUE | {"seq": 131072, "global_batch": 64, "must_fit": False})
-    assert ("estimate", "extrapolated") == (inside.evidence.kind, outside.evidence.kind)
-    (seq,) = [o for o in outside.evidence.outside if o.input == "seq"]
-    assert (131072, 128, 8192, 16) == (seq.value, seq.low, seq.high, seq.factor)
-    widths = [(a.low / a.value, a.high / a.value) for a in (e.answer("step_time") for e in (inside, outside))]
-    assert widths[1][1] > widths[0][1]
-
-    ideal = asked(**ISSUE | {"calibration": "none"})
-    assert "ideal" == ideal.evidence.kind == ideal.answer("mfu").kind
-    assert "ideal_step_time" not in inside.names
-
-
-def test_unfused_attention_scores_take_time():
-    """The rows of Trainium1 have flash attention: four passes over the scores are typical, and no row had them."""
-    given = {
-        "model": "llama-3.1-8b",
-        "on": "trn1.32xlarge*2",
-        "tp": 8,
-        "seq": 8192,
-        "global_batch": 64,
-        "must_fit": False,
-    }
-    flash, written = (asked(**given, flash=flash) for flash in (True, False))
-    found = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*2")
-    # A score of each of 32 heads in 2 byte, 4 passes forward and 8 backward, of 64/8 sequences, by the bandwidth of a rank.
-    traffic = 64 / 8 * 32 * 32 / 8 * 8192**2 * 2 * 12 / found.system.bandwidth
-
-    assert 4.0 == found.calibration.efficiency.score_passes
-    # Flash attention has half a forward pass of scores more.
-    more = parts(written, "step_time")["compute"] - parts(flash, "step_time")["compute"]
-    assert 0.8 * traffic < more < traffic
-    assert "extrapolated" == written.evidence.kind
-    assert ("attention", "without flash attention") in {(o.input, o.value) for o in written.evidence.outside}
-    assert "attention" not in {o.input for o in flash.evidence.outside}
-
-
 def test_refuses_layouts_that_do_not_fit():
     big = {**ISSUE, "model": "llama-3.1-405b"}
     with pytest.raises(RefusalError, match=r"a rank needs .* GiB, most of it for") as refused:
@@ -201,16 +121,6 @@ def test_refuses_layouts_that_do_not_fit():
     assert found["memory"] > found["capacity"]
     assert found.bottleneck.startswith("does not fit: a rank needs")
     assert found["step_time"] > asked(**ISSUE)["step_time"]
-
-
-def test_the_suggestion_of_a_layout_that_does_not_fit_is_about_its_memory():
-    """With stages of different length, and what is offloaded."""
-    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*16", "seq": 4096, "tp": 8, "pp": 8, "ep": 8, "zero": 1}
-    with pytest.raises(RefusalError, match="a rank needs") as refused:
-        asked(**given, global_batch=128, uneven=True, dtype="fp8")
-    (suggestion,) = refused.value.suggestions
-    assert {**given, "uneven": True, "dtype": "fp8"} == suggestion.inputs
-    assert evaluate(suggestion.evaluator, shipped(), **suggestion.inputs)["fits"] is False
 
 
 REFUSED = [
@@ -262,47 +172,3 @@ def test_misused(changed, error, reported):
     with pytest.raises(error, match=reported) as refused:
         asked(**{**ISSUE, **changed})
     assert not isinstance(refused.value, RefusalError)
-
-
-def test_smaller_inputs_are_never_slower():
-    """What is computed again, or split less well, costs time; a longer interval stays one."""
-    time = asked(**ISSUE)["step_time"]
-    assert time < asked(**ISSUE, recompute="selective")["step_time"] < asked(**ISSUE, recompute="full")["step_time"]
-    assert asked(**ISSUE, recompute="full")["hfu"] > asked(**ISSUE, recompute="full")["mfu"]
-    ways = [asked(**ISSUE, recompute=word) for word in ("none", "selective", "operators", "full")]
-    times, memory, hfu = ([way[answer] for way in ways] for answer in ("step_time", "memory", "hfu"))
-    assert times == sorted(set(times))
-    assert [memory[0]] * 2 == memory[:2], "scores are not written"
-    assert memory[1] > memory[3]
-    # Three passes and a half over the matrices, three over the scores.
-    d, seq = dimensions(shipped().models[ISSUE["model"]].node.spec), float(ISSUE["seq"])
-    model, scores = (model_flops_per_token(d, seq, "megatron"), recomputed_flops_per_token(d, seq, 1.0, "causal"))
-    matrices = recomputed_flops_per_token(d, seq, 2.0, "causal") - scores
-    assert math.isclose((model + matrices / 2) / model, hfu[2] / ways[2]["mfu"], rel_tol=1e-12)
-    assert asked(**ISSUE, attention="full")["mfu"] > asked(**ISSUE)["mfu"]
-    assert asked(**ISSUE, recompute="full")["memory"] < asked(**ISSUE)["memory"]
-    assert asked(**{**ISSUE, "global_batch": 2048})["step_time"] > 1.9 * time
-
-
-def test_a_refusal_on_the_command_line(here):
-    done = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}))
-    assert (1, "") == (done.status, done.out)
-    assert "does-not-fit" in done.err
-    assert (True, False) == tuple(name in done.err for name in ("--no-must-fit", "must_fit"))
-    (command,) = [line for line in done.err.splitlines() if "trnspec eval memory" in line]
-    again = here(*shlex.split(command.partition(": ")[2])[1:], "--format", "json")
-    assert (0, False) == (again.status, {a["name"]: a["value"] for a in json.loads(again.out)["answers"]}["fits"])
-    reported = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}), "--no-must-fit")
-    assert (0, "") == (reported.status, reported.err)
-    assert "does not fit" in reported.out
-
-
-@pytest.mark.parametrize("calibration", ["auto", "none"])
-def test_an_overlap_that_has_no_effect_is_stated(calibration: str) -> None:
-    asked = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 16, "seq": 4096, "global_batch": 64}
-    asked |= {"calibration": calibration}
-    plain, found = (evaluate("training", shipped(), **asked, overlap=overlap) for overlap in (None, True))
-
-    assert found["step_time"] == plain["step_time"]
-    assert {a.name: a.value for a in found.assumptions}["overlap"] == "no effect"
-    assert "overlap" not in {a.name for a in plain.assumptions}

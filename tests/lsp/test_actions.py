@@ -46,7 +46,6 @@ def applied(result: QuickCheck, action: types.CodeAction) -> QuickCheck:
     ],
 )
 def test_spelling(old, new) -> None:
-    """The first spelling that a hint proposes."""
     wrong = edited(old, new)
     (finding,) = findings(wrong)
     action = next(iter(actions.fixes(finding, URI, lines_of(wrong))))
@@ -64,25 +63,8 @@ def test_waiver() -> None:
     assert [("TRN404", "spec.tensor_peak.dense.fp32")] == [(w.code, w.at) for w in after.node.metadata.allow]
 
 
-def test_second_waiver() -> None:
-    """It is added to the list that is there."""
-    wrong = edited("value: 157.3 TFLOPS", "value: 150 TFLOPS")
-    (finding,) = findings(wrong)
-    first = applied(wrong, next(actions.waiver(finding, URI, wrong.document, lines_of(wrong))))
-    second = applied(first, next(actions.waiver(finding, URI, first.document, lines_of(first))))
-
-    assert 2 == len(second.node.metadata.allow)
-
-
-def test_no_waiver_of_an_error_of_the_schema() -> None:
-    wrong = edited("2.9 TB/sec", "2.9 TB")
-
-    assert [] == list(actions.waiver(findings(wrong)[0], URI, wrong.document, lines_of(wrong)))
-
-
 @pytest.mark.parametrize("words", ["bandwidth: 2.9", "2.9 TB/sec"])
 def test_claim(words) -> None:
-    """A claim on the figure at the cursor; what it says is left to be written."""
     result = edited()
     spot, _ = spot_in(result, words, 2)
     (action,) = actions.claim(spot, Chip, URI, result.document, lines_of(result))
@@ -93,7 +75,6 @@ def test_claim(words) -> None:
 
 
 def test_first_claim() -> None:
-    """The list is created at the end."""
     text = Path(CHIP).read_text(encoding="utf-8")
     result = edited(text, text[: text.index("claims:")])
     spot, _ = spot_in(result, "2.9 TB/sec")
@@ -102,15 +83,7 @@ def test_first_claim() -> None:
     assert "spec.memory.bandwidth" == applied(result, action).document.data["claims"][0]["at"]
 
 
-def test_no_claim_on_a_name() -> None:
-    result = edited()
-    spot, _ = spot_in(result, "title: AWS", 8)
-
-    assert [] == list(actions.claim(spot, Chip, URI, result.document, lines_of(result)))
-
-
 def test_new_source() -> None:
-    """The document of a source that is missing, in the folder of sources."""
     wrong = edited("source: neuron-driver-fca19f7", "source: brand-new-page")
     (finding,) = findings(wrong)
     (action,) = actions.new_source(finding, URI, session().known)

@@ -8,8 +8,7 @@ import pytest
 
 from tests.lsp.editor_session import CHIP, edited, session
 from trnspec.api import validate
-from trnspec.lsp.checking import StoppedError, carried, full, quick, syntax
-from trnspec.lsp.documents import file_of
+from trnspec.lsp.checking import StoppedError, carried, full, syntax
 
 WRONG = ("2.9 TB/sec", "2.3 TB/sec")
 
@@ -61,19 +60,6 @@ def test_resolved_findings_equal_validate(texts, tmp_path) -> None:
     assert {(d.code, d.where.place, d.message) for d in expected} == {(d.code, d.where.place, d.message) for d in found}
 
 
-def test_a_text_that_was_not_saved_has_no_name_of_a_file(texts) -> None:
-    text = (
-        Path(CHIP)
-        .read_text(encoding="utf-8")
-        .replace("name: trainium2", "name: acme")
-        .replace("aliases: [trn2]", "aliases: []")
-    )
-    texts[file_of("untitled:Untitled-1")] = text
-    found = quick(session(), "untitled:Untitled-1").diagnostics
-
-    assert set() == codes(found) & {"TRN001", "TRN204", "TRN205"}
-
-
 def test_it_stops() -> None:
     session().texts[CHIP] = Path(CHIP).read_text(encoding="utf-8")
     try:
@@ -84,7 +70,6 @@ def test_it_stops() -> None:
 
 
 def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:
-    """Until the rules have run again; a finding on a value that was edited is dropped."""
     before = edited(*WRONG)
     texts[CHIP] = before.document.text
     found = full(session(), [CHIP], lambda: False)

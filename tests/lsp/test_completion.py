@@ -40,17 +40,6 @@ def test_completion(text, some, none, typed) -> None:
 
 
 def test_without_a_kind() -> None:
-    """The kind of a document is completed first."""
     done = complete(["kind: "], Place(1, 7), edited().graph, session().known)
 
     assert list(session().known.kinds) == [item.label for item in done.items]
-
-
-def test_a_key_has_its_documentation() -> None:
-    lines = f"{HEAD}spec:\n  memory:\n    band".split("\n")
-    item = next(
-        i for i in complete(lines, Place(5, 9), edited().graph, session().known).items if i.label == "bandwidth"
-    )
-
-    assert ("key", "bandwidth", "bandwidth: ") == (item.sort, item.detail, item.insert)
-    assert "Peak rate between the chip and its memory." in item.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trnspec.lsp.cursor import cursor_at, keys_of
+from trnspec.lsp.cursor import cursor_at
 from trnspec.yaml import Place
 
 TEXT = """\
@@ -61,19 +61,3 @@ def test_cursor(line, path, key, typed) -> None:
     cursor = cursor_at(LINES, Place(line, len(LINES[line - 1]) + 1))
 
     assert (path, key, typed) == (cursor.path, cursor.key, cursor.typed)
-
-
-@pytest.mark.parametrize(
-    ("line", "keys"),
-    [
-        (11, {"capacity"}),
-        (12, {"core"}),
-        (9, {"memory", "cores", "links", "dims", "note"}),
-        (24, {"at", "says"}),
-        (8, {"api_version", "metadata", "spec", "claims"}),
-    ],
-)
-def test_keys_of_the_same_mapping(line, keys) -> None:
-    place = Place(line, len(LINES[line - 1]) + 1)
-
-    assert keys == keys_of(LINES, line, cursor_at(LINES, place)) - {""}

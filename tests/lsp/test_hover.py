@@ -31,23 +31,13 @@ def test_it_is_the_text_in_the_editor() -> None:
     assert "  total        36.8 TB/s of trn2.48xlarge (16 x 2.3 TB/sec)" in lines
 
 
-def test_derived_figure() -> None:
-    assert "  source       derived: 8 x 128 x 128 x 2 x 2.4 GHz" in text_at("629.1 TFLOPS")
-
-
 def test_figure_as_a_mapping() -> None:
-    """Everywhere in the mapping but at its references."""
     assert text_at("24 GiB") == text_at("line 93, 0x6")
     assert "24 GiB  (memory.stacks.capacity of trainium2)" in text_at("24 GiB")
     assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "v3')[0]
 
 
-def test_count() -> None:
-    assert "2  (dies of trainium2)" in text_at("dies: {value: 2", 14)
-
-
 def test_claim() -> None:
-    """At a claim, the figure that it is about."""
     assert "8  (cores.count of trainium2)" in text_at("spec.cores.count, says: 8")
 
 
@@ -61,7 +51,6 @@ def test_key() -> None:
 
 
 def test_invalid_document() -> None:
-    """Of a document that cannot be used, the keys."""
     result = edited("kind: Chip", "kind: Chip\nspec: {}")
     spot, _ = spot_in(result, "name: trainium2", 1)
 

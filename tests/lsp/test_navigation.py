@@ -8,7 +8,7 @@ import pytest
 
 from tests.lsp.editor_session import CHIP, edited, lines_of, place_in, spot_in
 from trnspec.errors import UsageError
-from trnspec.lsp.navigation import TextLocation, claims_on, definition, named_at, renamed, uses
+from trnspec.lsp.navigation import TextLocation, definition, named_at, renamed, uses
 from trnspec.lsp.symbols import symbols
 
 
@@ -46,7 +46,6 @@ def test_definition_of_the_figures_of_a_claim() -> None:
 
 
 def test_references() -> None:
-    """In documents and in formulas."""
     result = edited()
     server = result.graph.nodes["trn2.48xlarge"]
     sites = list(uses(server, result.graph))
@@ -55,14 +54,6 @@ def test_references() -> None:
     assert {"trn2.48xlarge"} == {text_at(site) for site in sites}
     assert {"trainium2"} <= stems
     assert len(sites) == len(set(sites))
-
-
-def test_claims_on_a_figure() -> None:
-    result = edited()
-    sites = list(claims_on(("spec", "peak", "dense", "fp16"), result.node))
-
-    assert sites
-    assert all("fp16" in site.text for site in sites)
 
 
 def test_renaming() -> None:
@@ -90,7 +81,6 @@ def test_renaming_that_is_rejected(new, fixed, message) -> None:
 
 
 def test_outline() -> None:
-    """Keys, and a figure with a source of its own as one symbol."""
     result = edited()
     outline = {s.name: s for s in symbols(result.document, lines_of(result))}
     spec = {s.name: s for s in outline["spec"].children}

@@ -14,7 +14,6 @@ TEXT = "a: 1\nname: {x: \U0001d54f\u00e9, y: 2}\rlist:\r\n  - one\n"
 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 6 + 4 + 2), ("utf-16", 6 + 2 + 1), ("utf-32", 6 + 1 + 1)])
 def test_columns(encoding, column) -> None:
-    """A column counts the units that client and server agreed on; back and forth is the same."""
     lines = Lines.of("name: \U0001d54f\u00e9z", encoding)
     place = Place(1, 9)
 
@@ -46,7 +45,6 @@ def test_node_at_a_position(place, expected) -> None:
 
 
 def test_range_of_a_finding() -> None:
-    """It covers the text of the finding, or the rest of the line."""
     lines = Lines.of("key: value # more")
 
     assert (5, 10) == _columns(lines, Location("f", Place(1, 6), (), "value"))

@@ -110,15 +110,6 @@ def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dic
     assert all(f["source"] for f in evaluated["figures_used"])
 
 
-def test_inputs_of_an_evaluator(answers: dict[str, Any]) -> None:
-    names = {e["name"] for e in answers["evaluators"].structured_content["evaluators"]}
-    assert {"training", "inference", "collective", "plan-train", "plan-serve"} <= names
-    inputs = {i["name"]: i for i in answers["inputs"].structured_content["inputs"]}
-    assert inputs["kind"]["required"]
-    assert "all-reduce" in inputs["kind"]["choices"]
-    assert not inputs["lnc"]["required"]
-
-
 @pytest.mark.parametrize(
     ("call", "part"),
     [("unknown", "'trainium3'"), ("misspelt", "'model'"), ("file", "'plot'"), ("option", "'--help'")],

@@ -36,7 +36,6 @@ def test_times_are_those_of_the_work(device):
 
 
 def test_kernels(device):
-    """Rates are work over time, and every shape has a row."""
     gemms, copies, attention = (
         [*function(device, SMALL)] for function in (kernels.gemms, kernels.copies, kernels.attention)
     )
@@ -70,7 +69,6 @@ def test_collectives_between_two_processes(device):
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
-    """What it writes is a valid catalog whose tables are read; it does not overwrite them."""
     here = Here(tmp_path, monkeypatch, capsys)
     options = ("measure", "--device", "cpu", "--small", "--only", "gemm", "--only", "copy", "--chip", "trainium1")
     done = here(*options, "--out", "mine", "--name", "lab", "--format", "json")

@@ -38,7 +38,6 @@ def tables(origin: Origin = ORIGIN) -> dict[str, list[dict[str, str]]]:
 
 
 def test_the_set_is_valid(tmp_path):
-    """Texts with colons included; tables have only the columns that a row states."""
     write(files(tmp_path, tables(), ORIGIN))
     plugin = "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
     assert [] == list(validate([plugin, str(tmp_path)]).report.diagnostics)
@@ -59,7 +58,6 @@ def test_shares_of_the_published_figures():
 
 
 def test_hardware_is_any_document_of_the_catalog():
-    """A chip whose name no table has used."""
     rows = completed("op", ROWS["op"][:1], attrs.evolve(ORIGIN, hardware="trainium1"))
     (one,), skipped = compare(everything(), {"op": rows}, "none")
     # A rank is one of two cores: half of the bandwidth.

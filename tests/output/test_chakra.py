@@ -36,7 +36,6 @@ def test_trace_round_trip() -> None:
 
 
 def test_bytes() -> None:
-    """The encoding of Protocol Buffers, by hand: a length, then fields by number and type."""
     metadata = b"\x07\x0a\x050.0.4"
     attribute = b"\x52\x0e\x0a\x09is_cpu_op\xd8\x01\x00"
     node = b"\x08\x01\x12\x01a\x18\x04\x2a\x01\x07\x38\x05" + attribute

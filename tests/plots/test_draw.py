@@ -86,7 +86,6 @@ def test_labels_are_inside_the_picture(chart) -> None:
 
 
 def test_equal_charts_are_equal_files(tmp_path) -> None:
-    """Also in a process with other settings of matplotlib."""
     (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: red\nsvg.hashsalt: other\n")
     program = """import sys
 sys.path[:0] = sys.argv[1:]
@@ -108,21 +107,3 @@ def test_svg_has_no_date_and_names_its_sources() -> None:
     assert "dc:date" not in text
     assert "acme-2026-10 (2026-10)" in text
     assert BARS._repr_svg_() == text
-
-
-def luminance(color: str) -> float:
-    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read(dark) -> None:
-    import matplotlib.colors
-
-    figure = BARS.figure(dark=dark)
-    ground = luminance(matplotlib.colors.to_hex(figure.get_facecolor()))
-    texts = [t for t in figure.texts if t.get_text()]
-    for text in texts:
-        light = luminance(matplotlib.colors.to_hex(text.get_color()))
-        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= 4.5

@@ -9,7 +9,6 @@ from trnspec.plugins.entry_points import distribution, imported, installed
 
 
 def test_distributions_of_installed_plugins(tmp_path, monkeypatch) -> None:
-    """Name and version come from the metadata, and are empty where a distribution has none."""
     site = Site(tmp_path)
     for name in ("one", "two"):
         site.plugin(name)

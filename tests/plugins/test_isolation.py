@@ -135,7 +135,6 @@ def test_the_sound_one_is_used(records) -> None:
     ids=lambda args: args[0],
 )
 def test_commands_run_with_broken_plugins_installed(site, args) -> None:
-    """Each broken plugin is one line of warning that names it and its distribution."""
     done = site.run(*args)
     lines = done.err.splitlines()
 
@@ -243,7 +242,6 @@ def formats(tmp_path_factory) -> Site:
 
 
 def test_an_exporter_of_a_plugin(formats) -> None:
-    """It exports a document or the whole catalog, and its assumptions are reported."""
     one, every = formats.run("export", "names", "acme-1"), formats.run("export", "names")
 
     assert (0, "assumed: rate: peak\n") == (one.status, one.err)
@@ -319,7 +317,6 @@ def test_clashes(tmp_path, more, what) -> None:
 
 
 def test_parts_that_fail_for_one_document(tmp_path) -> None:
-    """Samples of the kind have parts; the document is a finding, and commands do without it."""
     site = Site(tmp_path / "site")
     site.plugin("rack", STORE, head=PARTS.replace("RESULT", "((1 if self.count < 9 else '9', self.chip),)"))
     site.catalog("acme", ACME)
@@ -338,20 +335,3 @@ def test_parts_that_fail_for_one_document(tmp_path) -> None:
 
 
 # Evaluators.
-
-
-def test_an_evaluator_that_raises(tmp_path) -> None:
-    """The message names evaluator, plugin and distribution; the traceback is printed on request."""
-    site = Site(tmp_path / "site")
-    head = '''
-def run(catalog, *, x: int = 0):
-    """It divides."""
-    return 1 / x
-'''
-    site.plugin("one", "evaluators=(Evaluator('divide', 'It divides.', run),)", head=head)
-    done = site.run("eval", "divide")
-
-    assert (2, "") == (done.status, done.out)
-    assert done.err.startswith("trnspec: the evaluator divide of the plugin one of trnspec-one 1.0 ")
-    assert done.err.endswith("ZeroDivisionError: division by zero\n")
-    assert "return 1 / x" in site.run("--traceback", "eval", "divide").err

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.plugins.acme_documents import ACME, SERVER
 from tests.support.programs import Site
 
 EXPLAIN = """
@@ -14,34 +15,14 @@ from trnspec.checks.reconcile.hypotheses import Explanation
 def moon(case):
     yield Explanation("moon", "the moon was full")
 """
-SOURCE = (
-    "api_version: trnspec/v1\nkind: Source\nmetadata: {name: acme-page, title: Acme}\n"
-    "spec: {publisher: Acme, as_of: 2026-01, dating: not-before, rank: vendor-chip-page}\n"
-)
-CHIP = """\
-api_version: trnspec/v1
-kind: Chip
-metadata: {name: acme-1, title: Acme 1, source: acme-page}
-spec:
-  peak: {dense: {bf16: 400 TFLOPS}}
-  memory: {capacity: 64 GiB}
-"""
-SERVER = """\
-api_version: trnspec/v1
-kind: Server
-metadata: {name: acme-server, title: Acme server, source: acme-page}
-spec:
-  chips: {chip: acme-1, count: 8}
-  stated: {memory: {capacity: 577 GiB}}
-"""
 
 
 @pytest.fixture
 def site(tmp_path) -> Site:
     made = Site(tmp_path / "site")
     made.plugin("moon", "explanations=(moon,)", head=EXPLAIN)
-    for name, text in {"sources/acme-page": SOURCE, "chips/acme-1": CHIP, "servers/acme-server": SERVER}.items():
-        file = made.folder / "catalog" / f"{name}.yaml"
+    for name, text in {**ACME, "servers/acme-server.yaml": SERVER.replace("512 GiB", "577 GiB")}.items():
+        file = made.folder / "catalog" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return made

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tests.support.programs import Site
-from trnspec.cli import COMMANDS
 
 HEAD = "import click\nfrom trnspec.plugins.api import Command\n"
 
@@ -74,14 +73,6 @@ def test_trnspec_wins_a_clash(site) -> None:
     assert {"one": ("clash", "the command audit is defined by trnspec already")} == records(site)
 
 
-def test_between_plugins_the_first_by_name_wins(site) -> None:
-    installed(site, "one")
-    installed(site, "two", code=HEAD + HELLO.replace("f'hello", "f'other"))
-
-    assert "hello world\n" == site.run("hello", "world").out
-    assert {"one": ("ok", ""), "two": ("clash", "the command hello is defined by one already")} == records(site)
-
-
 @pytest.mark.parametrize(
     ("run", "code", "message"),
     [
@@ -111,7 +102,6 @@ def test_commands_that_cannot_be_loaded(site, run, code, message) -> None:
     ],
 )
 def test_a_command_that_raises(site, raised, reason) -> None:
-    """One line that names it and its plugin; the traceback only on request."""
     installed(site, code=f"{HEAD}@click.command('hello')\ndef hello():\n    {raised}\n")
     message = f"trnspec: the command hello of the plugin one of trnspec-one 1.0 failed: {reason}\n"
     done = site.run("hello")
@@ -132,20 +122,3 @@ def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
     assert done.err.startswith("trnspec: warning: the plugin bad of trnspec-bad 1.0 is left out")
     assert 1 == done.err.count("left out")
     assert "No such command 'hello'" in done.err
-
-
-@pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"]])
-def test_commands_that_import_no_plugin(site, args) -> None:
-    """A plugin whose import fails would be reported."""
-    site.add("bad", "raise ValueError")
-    done = site.run(*args)
-
-    assert (0, "") == (done.status, done.err)
-
-
-def test_trnspec_reports_its_own_commands_as_a_plugin_does() -> None:
-    from trnspec.builtin import plugin
-
-    assert [("audit", COMMANDS["audit"])] == [(c.name, c.summary) for c in plugin.commands if c.name == "audit"]
-    assert list(COMMANDS) == [c.name for c in plugin.commands]
-    assert list(COMMANDS) == [c.load().name for c in plugin.commands]

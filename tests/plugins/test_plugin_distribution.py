@@ -101,7 +101,6 @@ def test_plugin_generation_installed_and_removed(elsewhere: Elsewhere) -> None:
 
 
 def test_the_plugin_of_pytest_is_installed(elsewhere: Elsewhere) -> None:
-    """With the wheel, and silent; asked, it checks a catalog."""
     folder = elsewhere.folder / "checked"
     folder.mkdir()
     page = "api_version: trnspec/v1\nkind: Source\nmetadata: {name: a, title: A}\nspec: {publisher: A, as_of: 2026-01, rank: third-party}\n"

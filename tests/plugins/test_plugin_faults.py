@@ -8,9 +8,7 @@ import pytest
 
 from tests.plugins.acme_documents import ACME, CHIP, PAGE, SERVER
 from tests.support.programs import Site
-from trnspec.api import graph
-from trnspec.loading.precedence import MOST, CatalogWarning
-from trnspec.loading.settings import Settings
+from trnspec.loading.precedence import MOST
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +68,6 @@ def test_the_rest_of_a_document_is_used(site) -> None:
 
 
 def test_one_that_is_refused_is_reported(site) -> None:
-    """The shipped document stays."""
     site.catalog("acme", {**ACME, "chips/trainium2.yaml": CHIP.replace("acme-1", "trainium2").replace("[acme]", "[]")})
     done = site.run("list", "chips")
 
@@ -90,7 +87,6 @@ def test_reference_to_a_broken_document_is_not_reported(site) -> None:
 
 
 def test_many_are_counted(site) -> None:
-    """One line for each document, however much is wrong with it, and where to see the rest."""
     wrong = WRONG.replace("2 TB/s", "2 TBs")
     folder = site.catalog("acme", {**ACME, **{f"chips/a{n}.yaml": wrong.replace("acme-1", f"a{n}") for n in range(7)}})
     lines = site.run("list", "chips").err.splitlines()
@@ -140,7 +136,6 @@ def test_a_broken_document_does_not_hide_the_shipped_one(site, options) -> None:
 
 
 def test_a_sound_document_replaces_the_shipped_one(site, options) -> None:
-    """Whatever asks finds the same one, and it is not a second one of its name."""
     own(site, OWN)
     shown, all_ = site.run("show", "trainium2", *options), site.run("list", "chips", *options)
     (row,) = (line for line in all_.out.splitlines() if line.startswith("trainium2 "))
@@ -149,16 +144,6 @@ def test_a_sound_document_replaces_the_shipped_one(site, options) -> None:
     assert "2 TB/s" in shown.out
     assert "64" == row.split()[2]
     assert SHIPPED == chips(site, *options)
-
-
-def test_a_broken_document_hides_none_in_a_program(tmp_path) -> None:
-    (tmp_path / "chips").mkdir()
-    (tmp_path / "chips" / "trainium2.yaml").write_text("kind: [")
-    with pytest.warns(CatalogWarning, match=r"trainium2\.yaml"):
-        found = graph(settings=Settings(catalogs=(tmp_path,)))
-
-    assert "96 GiB" == found.named("trainium2").spec.memory.capacity.value.text
-    assert {} == dict(found.broken)
 
 
 # The list of plugins.
@@ -231,7 +216,6 @@ IMPORT = "from trnspec.plugins.api import Command, Exporter, Reporter"
     ],
 )
 def test_plugin_object_is_imported_by_name(functions, more, faults) -> None:
-    """By the list of plugins, which is asked to look; the plugin is used all the same."""
     functions.plugin("one", more, head=IMPORT)
     functions.plugin("zz-fine")
 
@@ -240,28 +224,7 @@ def test_plugin_object_is_imported_by_name(functions, more, faults) -> None:
     )
 
 
-RULES = '''
-from trnspec.model.chip import Chip
-
-@rule("ACME001", "bad-rule", over=Chip)
-def bad(node, graph):
-    """It fails."""
-    raise ValueError("no")
-    yield
-'''
-
-
-def test_a_rule_that_fails_is_of_the_plugin_that_has_it(site) -> None:
-    site.plugin("rules", "rules=(bad,)", head=RULES)
-    site.catalog("acme", ACME)
-
-    place = f"{site.folder / 'trnspec_rules.py'}:8"
-    fault = f"rule ACME001 bad-rule of the plugin rules of trnspec-rules 1.0 failed at {place}: ValueError: no"
-    assert {"acme": ("ok", []), "rules": ("faulty", [fault])} == listed(site)
-
-
 def test_errors_of_a_catalog_are_in_the_list(site) -> None:
-    """Those of form, of names and of rules, under the plugin whose documents they are."""
     server = SERVER.replace("512 GiB", "500 GiB").replace("name: acme-server", "name: beta-server")
     site.catalog("acme", {**BROKEN, "chips/acme-2.yaml": CHIP.replace("acme-1", "acme-2")})
     folder = site.catalog("beta", {"servers/beta-server.yaml": server.replace("acme-1", "acme-2")})
@@ -275,28 +238,3 @@ def test_errors_of_a_catalog_are_in_the_list(site) -> None:
 
 
 # Evaluators.
-
-
-@pytest.mark.parametrize(
-    ("run", "stated"),
-    [
-        (
-            "no_such:x",
-            "cannot be used: a: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'",
-        ),
-        ("ends:x", "cannot be used: a: ends:x cannot be imported: SystemExit: 3"),
-        ("fns:bare", "cannot be used: the input x of the evaluator a has no annotation"),
-        ("fns:number", "cannot be used: a: fns:number is not a function"),
-        ("fns:sound", "returned an invalid result: builtins.NoneType; an Evaluation is expected"),
-    ],
-)
-@pytest.mark.parametrize("options", [(), ("--help",)])
-def test_an_evaluator_that_cannot_be_used_is_reported_with_its_distribution(functions, run, stated, options) -> None:
-    functions.plugin("one", f"evaluators=(Evaluator('a', 'A.', {run!r}),)")
-    done = functions.run("eval", "a", *options)
-    if run == "fns:sound" and options:
-        assert (0, "Provided by the plugin one of trnspec-one 1.0." in done.out) == (done.status, True)
-        return
-
-    assert (2, "") == (done.status, done.out)
-    assert f"trnspec: the evaluator a of the plugin one of trnspec-one 1.0 {stated}\n" == done.err

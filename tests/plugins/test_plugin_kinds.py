@@ -8,13 +8,10 @@ import sys
 import types
 
 import pytest
-from attrs import frozen
 
 from tests.plugins.acme_kinds import CHIP, DOCUMENTS, MODULE, RACK, install
 from tests.support.programs import Site, environment
 from trnspec.builtin import plugin as builtin
-from trnspec.loading.schema.check import validator
-from trnspec.model.annotations import Count
 from trnspec.model.chip import Chip
 from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Plugin, Registry
@@ -101,7 +98,6 @@ def test_tree(site) -> None:
 
 
 def test_python(site) -> None:
-    """Views have the fields of the class, mappings have the documents of derived kinds."""
     code = (
         "import trnspec; cat = trnspec.load(); chip = cat.chips['acme-1']; rack = cat['acme-rack']\n"
         "print(type(chip).__name__, chip.lanes, chip.scratch.capacity.to('MiB'), 'trainium2' in cat.chips)\n"
@@ -112,12 +108,6 @@ def test_python(site) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
 
     assert "AcmeChipView 16 512.0 True\nTrue Rack 40000.0 4\nacme-1\n" == done.stdout, done.stderr
-
-
-def test_without_the_plugin_the_kind_is_not_known(site) -> None:
-    done = site.run("--no-plugins", "validate", "acme_catalog/racks/acme-rack.yaml", "--format", "json")
-
-    assert [("TRN107", 2)] == [(d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +136,6 @@ def test_findings(known, file, text, found) -> None:
 
 
 def test_the_schema_of_a_derived_kind(acme) -> None:
-    """Flat: the properties of the other, then what it adds."""
     own, others = (
         document_schema(kind, spec)["$defs"][kind] for kind, spec in (("AcmeChip", acme.kinds[0].spec), ("Chip", Chip))
     )
@@ -155,60 +144,3 @@ def test_the_schema_of_a_derived_kind(acme) -> None:
     assert others["properties"] == {name: own["properties"][name] for name in others["properties"]}
     assert own["additionalProperties"] is False
     assert {"lanes"} == set(own["required"]) - set(others["required"])
-
-
-@frozen(kw_only=True)
-class Second(Chip):
-    """A chip with lanes.
-
-    Attributes:
-        lanes: How many.
-    """
-
-    lanes: Count
-
-
-@frozen(kw_only=True)
-class Third(Second):
-    """A chip with rails too.
-
-    Attributes:
-        rails: How many.
-    """
-
-    rails: Count
-
-
-@frozen(kw_only=True)
-class Other(Chip):
-    """A chip that says another thing at the same place.
-
-    Attributes:
-        dies: A word.
-    """
-
-    dies: str
-
-
-SPEC = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 GiB"}}
-
-
-@pytest.mark.parametrize(
-    ("spec", "more", "sound"),
-    [
-        (Third, {"lanes": 1, "rails": 2}, True),
-        (Third, {"lanes": 1}, False),
-        (Third, {"rails": 1}, False),
-        (Third, {"lanes": 1, "rails": 2, "sails": 3}, False),
-        (Third, {"lanes": 1, "rails": 0}, False),
-        (Second, {"lanes": 1}, True),
-        (Second, {"lanes": 1, "rails": 2}, False),
-        (Other, {"dies": "two"}, True),
-        (Other, {"dies": 2}, False),
-    ],
-)
-def test_schemas_of_derived_classes(spec, more, sound) -> None:
-    """A class may be derived twice; one that changes a field of the other has a schema of its own."""
-    data = {"api_version": "trnspec/v1", "kind": "X", "metadata": {"name": "a", "title": "A"}, "spec": SPEC | more}
-
-    assert sound is validator("X", spec).is_valid(data)

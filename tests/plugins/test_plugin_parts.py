@@ -55,7 +55,6 @@ def test_query_and_eval(site) -> None:
 
 
 def test_new(site) -> None:
-    """A kind of a plugin has a command, and the paths of its class, inherited ones included."""
     given = ("--set", "scratch=1 GiB", "--set", "memory.capacity=8 GiB")
     text = out(site, "new", "tilechip", "tile-2", "--source", "neuron-trn2-2026-08", *given)
 

@@ -14,14 +14,12 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import QuantityError, UsageError
 from trnspec.loading.pipeline import link, load_document
-from trnspec.loading.schema.check import validator
 from trnspec.plugins.api import API, Plugin, Registry
-from trnspec.quantities.units import UNITS, Dimension, Unit, extended
+from trnspec.quantities.units import UNITS, Dimension, Unit
 from trnspec.testing import diagnose
 from trnspec.yaml import read_text
 
 WORD = Unit("Mword", Dimension.INFORMATION, Fraction(4_000_000), ("Mwords",))
-EFLOPS_DAY = Unit("PFLOPS/day", Dimension.FLOP_RATE, Fraction(10**15, 86_400))
 WORDS = Plugin(name="words", api=API, units=(WORD,))
 WITH = Registry.of([builtin, WORDS])
 WITHOUT = Registry.of([builtin])
@@ -58,14 +56,6 @@ def test_documents_are_written_in_them() -> None:
         assert {("chips/wordy.yaml", "TRN111", 7)} == diagnose(FILES, registry=WITHOUT)
 
 
-def test_a_claim_in_them_is_underwas() -> None:
-    """A claim that says something else is a finding, so the unit was read."""
-    wrong = {**FILES, "chips/wordy.yaml": CHIP.replace('"8,000 Mwords"', '"9,000 Mwords"')}
-
-    expected = {("chips/wordy.yaml", "TRN303", 7), ("chips/wordy.yaml", "TRN309", 10)}
-    assert expected == diagnose(wrong, registry=WITH)
-
-
 def test_a_formula_in_them_is_underwas() -> None:
     for formula, found in (("4 x 2,000 Mword", set()), ("3 x 2,000 Mword", {("chips/wordy.yaml", "TRN404", 7)})):
         text = CHIP.replace("8,000 Mword\n", f'{{value: "8,000 Mword", derived: "{formula}"}}\n').partition("claims")[0]
@@ -94,14 +84,6 @@ def test_figures_of_another_registry_do_not() -> None:
         catalog(WITH, files).chips["wordy"].memory.bandwidth.to("Mword")
 
 
-def test_schemas_allow_them() -> None:
-    spec = builtin.kinds[1].spec
-    data = {"api_version": "trnspec/v1", "kind": "Chip", "metadata": {"name": "a", "title": "A"}}
-    data["spec"] = {"peak": {"dense": {"bf16": "1 TFLOPS"}}, "memory": {"capacity": "8 Mword"}}
-
-    assert (True, False) == tuple(validator("Chip", spec, units).is_valid(data) for units in (WITH.units, UNITS))
-
-
 def test_the_table_is_one_value() -> None:
     """Two registries of the same plugins share what is made for a table; without units it is the table of trnspec."""
     assert WITH.units is Registry.of([builtin, WORDS]).units
@@ -127,13 +109,6 @@ def test_units_that_could_be_mistaken(unit, message) -> None:
     with pytest.raises(UsageError, match="the plugin other: ") as raised:
         Registry.of([builtin, WORDS, Plugin(name="other", api=API, units=(unit,))])
     assert message in str(raised.value)
-
-
-def test_the_same_unit_twice_is_no_clash() -> None:
-    """Two plugins may need the same one; it is the same in all its parts, so nothing is ambiguous."""
-    other = Plugin(name="other", api=API, units=(WORD, EFLOPS_DAY))
-
-    assert extended((WORD, EFLOPS_DAY)) is Registry.of([builtin, WORDS, other]).units
 
 
 # Installed.

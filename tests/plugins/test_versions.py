@@ -181,7 +181,6 @@ def endless(data: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_a_conversion_without_result(monkeypatch, conversion, reason) -> None:
-    """It is a finding on the document, within the time limit of functions of plugins."""
     monkeypatch.setenv("TRNSPEC_RULE_SECONDS", "0.05")
     kind = Kind("Shelf", "shelves", Shelf, api_version="acme/v2", upgrade={"acme/v1": conversion})
     known = Registry.of([builtin, Plugin(name="acme", api=1, kinds=(kind,))])

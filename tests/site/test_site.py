@@ -24,12 +24,10 @@ from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums
 from trnspec.model.source import Source
 from trnspec.site.build import build, write_site
-from trnspec.site.data import VALUE_FIELDS, tabled
-from trnspec.site.document_values import entry
+from trnspec.site.data import VALUE_FIELDS
 from trnspec.site.serve import server
 
 GRAPH = graph()
-SHOWN = [n for n in GRAPH if n.kind not in ("Source", "Measurements", "Calibration")]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +71,6 @@ def cells(page: str) -> list[list[str]]:
 
 
 def test_every_value_is_that_of_show(here, pages) -> None:
-    """Paths and texts, in another order of the sections."""
     for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b", "neuronlink-v3", "neuroncore-v3"):
         rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
         adopted = [[r["at"], r["says"]] for r in rows if r["value"] or r["verdict"] in ("adopted", "derived")]
@@ -85,7 +82,6 @@ def test_every_value_is_that_of_show(here, pages) -> None:
 
 
 def test_every_document_has_all_its_values(pages) -> None:
-    """Every fact, total and conflicting value of every document, on its page."""
     for node in GRAPH:
         if node.kind == "Source":
             continue
@@ -100,7 +96,6 @@ def test_every_document_has_all_its_values(pages) -> None:
 
 
 def test_table_has_the_numbers_of_show(here, data) -> None:
-    """Value and both ends, in base units, of every figure of the table."""
     for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b"):
         rows = json.loads(here("show", name, "--format", "json").out)["rows"]
         shown = {r["at"]: r for r in rows if r["value"] is not None}
@@ -116,14 +111,7 @@ def test_table_has_the_numbers_of_show(here, data) -> None:
             assert (row["unit"] or "") == (data["units"][cell["unit"]][1] if cell.get("unit") else "")
 
 
-def test_table_has_every_document_and_path(data) -> None:
-    expected = {n.name: [v.at for v in tabled(entry(GRAPH, n))] for n in SHOWN}
-
-    assert expected == {d["name"]: [*d["values"]] for d in data["documents"]}
-
-
 def test_measures_of_a_topology(pages) -> None:
-    """As the tutorial on queries computes them; without rates only the links are counted."""
     cut = trnspec.load()["trn2-ultraserver"].topology.bisection("rate")
     assert (32, 2.048e12) == (cut.links, cut.rate)
     assert "Diameter: 6 links. Bisection: 32 links, 2.048 TB/s each way." in pages["document/trn2-ultraserver.html"]
@@ -131,7 +119,6 @@ def test_measures_of_a_topology(pages) -> None:
 
 
 def test_values_of_a_source(pages) -> None:
-    """Those that ``trnspec source`` prints, in the order of the table of documents."""
     order = re.findall(r'href="document/([^"#]+)\.html"', pages["documents.html"])
     rows = re.findall(
         r'document/([^"#]+)\.html#[^>]*>[^<]*</a></th><td><code>(.*?)</code>',
@@ -175,7 +162,6 @@ def test_site_loads_no_external_resources(pages, parsed) -> None:
 
 
 def test_size(pages) -> None:
-    """The data of the table stays below a megabyte, and a page below half of one."""
     assert len(pages["data.js"].encode()) < 1_000_000
     assert [] == [n for n, text in pages.items() if n.endswith(".html") and len(text.encode()) > 500_000]
 
@@ -186,7 +172,6 @@ def test_same_bytes(pages) -> None:
 
 
 def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
-    """Titles, notes and addresses come from files that others write."""
     folder = tmp_path / "catalog" / "sources"
     folder.mkdir(parents=True)
     (folder / "evil.yaml").write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import fcntl
 import functools
 import importlib
 import io
@@ -305,11 +306,14 @@ def _temporary() -> Path:
 
 @cache
 def wheel() -> Path:
-    """The wheel of this checkout, built once for all tests."""
-    folder = _temporary()
-    Elsewhere(folder).reported(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT
-    )
+    """The wheel of this checkout, built once for all tests, by the process of pytest-xdist that needs it first."""
+    folder = Path(tempfile.gettempdir()) / f"trnspec-wheel-{os.environ['PYTEST_FIRST_PROCESS']}"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not [*folder.glob("*.whl")]:
+            pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+            Elsewhere(folder).reported(*pip)
     (made,) = folder.glob("*.whl")
     return made
 

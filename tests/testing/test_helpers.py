@@ -56,7 +56,6 @@ def test_true_explanation_passes() -> None:
 
 @pytest.mark.parametrize("heading", ["Why:", "Example:", "Instead:", "Source:"])
 def test_missing_section(heading: str) -> None:
-    """Each of the four sections must be there."""
     with pytest.raises(AssertionError, match=f"TRN106 has no section {heading}"):
         check_code(code(without=heading), registry=KNOWN)
 
@@ -73,7 +72,6 @@ def test_missing_section(heading: str) -> None:
     ids=["not marked", "not found", "another code", "one too many", "another line"],
 )
 def test_lying_example(example: str, marked: str, found: str) -> None:
-    """Marks and findings are compared by code and line, and both are reported."""
     with pytest.raises(AssertionError, match=f"TRN106, Example: {marked} is marked, {found} is reported"):
         check_code(code(example), registry=KNOWN)
 
@@ -84,7 +82,6 @@ def test_second_example_is_checked_too() -> None:
 
 
 def test_instead_with_a_finding() -> None:
-    """What to write instead is sound: a finding there is a lie, marked or not."""
     with pytest.raises(AssertionError, match=r"TRN106, Instead: \[\] is marked"):
         check_code(code(instead=WRONG), registry=KNOWN)
     with pytest.raises(AssertionError, match="what to write instead has findings"):
@@ -95,7 +92,6 @@ def test_instead_with_a_finding() -> None:
 
 
 def test_examples_stand_under_their_headings() -> None:
-    """Blocks of other languages are not examples."""
     python = "    ```python\n    spec: {connects: chips}\n    ```\n"
     assert list(examples(code(more=python + fence(SOUND)))) == [
         ("Example", MARKED),
@@ -122,7 +118,6 @@ def test_instead_as_a_diff() -> None:
 
 
 def test_split_names_files() -> None:
-    """Each text is named by its line, by its document, or not at all."""
     assert list(split(SOUND, KNOWN)) == [("links/example.yaml", SOUND)]
     assert list(split("a: 1\n", KNOWN)) == [("example.yaml", "a: 1\n")]
     both = f"{SOUND}# file: links/one.yaml\nb: 2\n# file: two.yaml\nc: 3\n"
@@ -143,52 +138,9 @@ def test_expected_reads_marks() -> None:
 
 
 def test_diagnose_resolves_against_the_shipped_catalog() -> None:
-    """A reference to a shipped source resolves, and findings in other files are not reported."""
     sourced = SOUND.replace("Example}", "Example, source: neuron-trainium-2024-02}")
     assert set() == diagnose(sourced, registry=KNOWN)
     assert {("links/example.yaml", "TRN201", 3)} == diagnose(sourced.replace("2024-02", "2024-32"), registry=KNOWN)
-
-
-def test_check_rules_of_a_plugin() -> None:
-    """Whoever writes a rule gives a registry that holds it; without the rule its example lies."""
-
-    @rule("XYZ001", "unversioned-link", over=Link)
-    def unversioned_link(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-        """A link without a version.
-
-        Why:
-            Two versions of a link carry two rates.
-
-        Example:
-            ```yaml
-            # file: links/other.yaml
-            api_version: trnspec/v1
-            kind: Link
-            metadata: {name: other, title: Other}
-            spec:
-              connects: chips  #! XYZ001
-            ```
-
-        Instead:
-            ```yaml
-            # file: links/other.yaml
-            api_version: trnspec/v1
-            kind: Link
-            metadata: {name: other, title: Other}
-            spec: {connects: chips, version: v2}
-            ```
-
-        Source:
-            An example.
-        """
-        if node.target and node.spec.version is None:
-            yield Finding(("spec", "connects"), "the link has no version")
-
-    check_code(
-        unversioned_link.code, registry=Registry.of([builtin, Plugin(name="x", api=1, rules=(unversioned_link,))])
-    )
-    with pytest.raises(AssertionError, match=r"XYZ001, Example: .*'XYZ001', 5.* is marked, \[\] is reported"):
-        check_code(unversioned_link.code, registry=KNOWN)
 
 
 # Rules and plugins of others.
@@ -211,7 +163,6 @@ def unlanes(link: Node[Link], graph: Graph) -> Iterator[Finding]:
 
 
 def test_diagnose_looks_at_the_plugins_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What else is installed finds nothing in the tests of a plugin."""
     one, two = (Plugin(name=r.code.id.lower(), api=API, rules=(r,)) for r in (unlit, unlanes))
     monkeypatch.setattr("trnspec.testing.helpers.installed", lambda: Registry.of([builtin, one, two]))
 
@@ -229,44 +180,9 @@ def stated(rule_: Any, example: str) -> Any:
 
 
 def test_rule_that_is_in_no_plugin_yet() -> None:
-    """It is tried beside those of trnspec."""
     check_rule(stated(unlit, f"{UNLIT}  #! ABC01\n"))
     with pytest.raises(AssertionError, match="ABC01, Example"):
         check_rule(stated(unlit, f"{UNLIT}\n"))
-
-
-@frozen
-class Rack:
-    """A rack.
-
-    Attributes:
-        slots: The number of its slots.
-    """
-
-    slots: int
-
-
-@rule("ABC02", "few-slots", over=Rack)
-def few_slots(rack: Node[Rack], graph: Graph) -> Iterator[Finding]:
-    """A rack without a slot."""
-    if rack.spec.slots < 1:
-        yield Finding(("spec", "slots"), "it has no slot")
-
-
-RACK = "api_version: trnspec/v1\nkind: Rack\nmetadata: {name: rack, title: Rack}\nspec: {slots: 0}"
-
-
-def test_rules_of_installed_plugins_are_tried_with_their_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = [stated(few_slots, f"{RACK}{mark}\n") for mark in ("  #! ABC02", "")]
-    known = [
-        Registry.of([builtin, Plugin(name="racks", api=API, kinds=(Kind("Rack", "racks", Rack),), rules=(each,))])
-        for each in rules
-    ]
-    monkeypatch.setattr("trnspec.testing.helpers.installed", iter(known).__next__)
-
-    check_rule(rules[0])
-    with pytest.raises(AssertionError, match="ABC02, Example"):
-        check_rule(rules[1])
 
 
 def failing(plugin: Plugin) -> set[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.plugins.acme_documents import CHIP, PAGE, SERVER
 from tests.support.programs import environment
 
 pytestmark = pytest.mark.slow
@@ -17,27 +18,7 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCE = (
-    "api_version: trnspec/v1\nkind: Source\nmetadata: {name: acme-page, title: Acme}\n"
-    "spec: {publisher: Acme, as_of: 2026-01, dating: not-before, rank: vendor-chip-page}\n"
-)
-CHIP = """\
-api_version: trnspec/v1
-kind: Chip
-metadata: {name: acme-1, title: Acme 1, source: acme-page}
-spec:
-  peak: {dense: {bf16: 400 TFLOPS}}
-  memory: {capacity: 64 GiB}
-"""
-SERVER = """\
-api_version: trnspec/v1
-kind: Server
-metadata: {name: acme-server, title: Acme server, source: acme-page}
-spec:
-  chips: {chip: acme-1, count: 8}
-  stated: {memory: {capacity: 512 GiB}}
-"""
-CATALOG = {"chips/acme-1.yaml": CHIP, "servers/acme-server.yaml": SERVER, "sources/acme-page.yaml": SOURCE}
+CATALOG = {"chips/acme-1.yaml": CHIP, "servers/acme-server.yaml": SERVER, "sources/acme-page.yaml": PAGE}
 ENTRY = "[pytest11]\ntrnspec = trnspec.testing.pytest_plugin\n"
 
 
@@ -144,21 +125,3 @@ def test_settings_of_the_project_count(project) -> None:
     project.write("trnspec.toml", 'ignore = ["TRN402"]\n')
 
     assert "4 passed" in project.run("--trnspec", "catalog")
-
-
-def test_findings_without_a_file_come_first(tmp_path) -> None:
-    """A rule that fails on the whole graph names no document, and is not lost."""
-    from trnspec.diagnostics import Diagnostic, Location, Severity
-    from trnspec.testing.pytest_plugin import _Root
-
-    for name, text in CATALOG.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    root = _Root(tmp_path, tmp_path)
-    first, *others = (tmp_path / name for name in CATALOG)
-    nowhere = Diagnostic("TRN900", Severity.ERROR, "failed", Location("<catalog>"))
-    elsewhere = Diagnostic(
-        "TRN402", Severity.ERROR, "other", Location("/elsewhere.yaml"), see=(Location(str(others[0])),)
-    )
-
-    assert ([first], [others[0]]) == (root._blamed(nowhere), root._blamed(elsewhere))

@@ -69,7 +69,6 @@ def test_dominates(one: tuple[float | None, ...], other: tuple[float | None, ...
 
 @given(PLANS)
 def test_pareto_front_is_the_undominated_set(plans: list[Some]) -> None:
-    """A bound is not compared with an estimate."""
     for plan in plans:
         alike = [o for o in plans if (o.kind == "ideal") == (plan.kind == "ideal")]
         better = [o for o in alike if dominates(o.costs, plan.costs)]

@@ -46,7 +46,6 @@ def goals(**limits: Any) -> Goals:
 
 @given(TIMES, WIDER, WIDER, st.floats(0.0, 1.0))
 def test_cost_and_energy_are_proportional_to_time(value: float, slower: float, faster: float, spares: float) -> None:
-    """At both ends of the interval too; spares are rented, and only servers cost."""
     power = ChipPower(64 * 500.0, cast("Any", None))
     one = plan((value, value / faster, value * slower), spares=spares, power=power)
     times = [10.0 * t for t in (value, value / faster, value * slower)]
@@ -116,7 +115,6 @@ def test_a_deadline(
 def test_limits_that_are_needed_are_met_and_hardly_looser(
     value: float, slower: float, faster: float, confidence: float, deadline: float | None, budget: float | None
 ) -> None:
-    """They are rounded up to three digits; a limit that is met remains."""
     limits = goals(deadline=deadline, budget=budget, confidence=confidence)
     one = plan((value, value / faster, value * slower))
     needed = limits.needed(one)
@@ -171,7 +169,6 @@ def test_missed_limits_of_a_plan() -> None:
 
 @given(TIMES, WIDER, st.floats(0.1, 10.0))
 def test_expected_values(value: float, width: float, budget: float) -> None:
-    """The mean of a log-normal distribution is above its median; the budget limits the time."""
     one = plan((value, value / width, value * width))
     mean = one.time[0] * math.exp(0.5 * (math.log(width) / NORMAL_90) ** 2)
 
@@ -224,7 +221,6 @@ def test_a_looser_goal_never_worsens_the_best_plan(
     st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4), st.sampled_from(KINDS[:4])), min_size=1, max_size=6)
 )
 def test_the_best_plan_is_that_of_the_least_expected_cost(which: list[tuple[float, float, str]]) -> None:
-    """A bound is it only where all are bounds."""
     plans = [made(*one) for one in which]
     estimates = [plan for plan in plans if plan.evidence.kind != "ideal"] or plans
     found = best(plans, "cost", None, None)

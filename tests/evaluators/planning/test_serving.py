@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 from pathlib import Path
@@ -14,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from tests.support.evaluations import LLAMA_1B, keywords
+from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
-from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.serving import run as plan_
@@ -55,15 +53,6 @@ def test_the_parts_of_a_plan_agree() -> None:
     assert best["million_tokens"] == pytest.approx(best["hourly"] / (20.0 * 256 * 3600) * 1e6)
     assert best["utilization"] == pytest.approx(100 * 20.0 / best["saturation"])
     assert best["utilization"] < 100
-
-
-def test_limits_are_met_with_the_confidence() -> None:
-    for row in rows(plan(CAT, **QUESTION)):
-        assert row["probability"] >= 49.9
-    sure = plan(CAT, **QUESTION, confidence=0.9)
-    for row in rows(sure):
-        assert row["probability"] >= 89.9
-    assert sure["chips"] >= plan(CAT, **QUESTION)["chips"]
 
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
@@ -133,7 +122,6 @@ def test_lengths_of_a_file_exclude_others(tmp_path: Path, more: dict[str, int], 
 
 @pytest.mark.parametrize("more", [{"speculate": 5}, {"acceptance": 0.5}])
 def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
-    """Elsewhere its inputs would have no effect."""
     (name,) = more
     searched = {"model": "llama-3.1-8b", "on": ("trn2.48xlarge",)}
     for evaluator, inputs in (
@@ -145,17 +133,7 @@ def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
             trnspec.evaluate(evaluator, CAT, **inputs, **more)
 
 
-def test_each_reason_is_stated_once() -> None:
-    with pytest.raises(RefusalError) as refused:
-        plan(CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge")
-
-    why = "the rate between servers of trn3.48xlarge*2 is not published"
-    assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused.value)
-    assert str(refused.value).count(why) == 1
-
-
 def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
-    """Bursts of the same requests at the same mean rate need a larger fleet, or wait longer."""
     even, bursts = tmp_path / "even.csv", tmp_path / "bursts.csv"
     head = "arrival,isl,osl\n"
     even.write_text(head + "".join(f"{n / 40.0},2048,64\n" for n in range(800)), encoding="utf-8")
@@ -174,7 +152,6 @@ def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
 
 
 def test_a_trace_that_no_number_of_systems_serves(tmp_path: Path) -> None:
-    """Some prompts are longer than their limit allows, however many systems there are."""
     file = tmp_path / "trace.csv"
     rows_ = "".join(f"{n / 10.0},{100_000 if n % 4 == 0 else 100},16\n" for n in range(200))
     file.write_text("arrival,isl,osl\n" + rows_, encoding="utf-8")
@@ -234,47 +211,6 @@ def test_launch_commands(asked: dict[str, Any], start: str, options: dict[str, s
     assert note in found.answer("launch").note
 
 
-def test_experts_are_split_over_replicas_of_one_system_and_of_several() -> None:
-    """All replicas of one, two or four systems, and a quarter of them; attention is data-parallel over them."""
-    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 30, "ttft": "3s", "tpot": "200ms"}
-    found = rows(plan(CAT, **question))
-
-    assert {row["ep"] for row in found} == {1, 2, 8, 16, 32}
-    for row in found:
-        assert int(row["system"].partition("*")[2]) % max(1, row["ep"] // 8) == 0
-    assert len({(row["system"], row["tp"], row["ep"], row["pools"]) for row in found}) == len(found)
-
-
-def test_energy_is_that_of_the_chips_at_their_power(powered: Catalog) -> None:
-    unknown, found = (plan(cat, **QUESTION, objective="energy") for cat in (CAT, powered))
-    best = rows(found)[0]
-
-    assert best["power"] == 450 * best["chips"]
-    assert best["million_tokens_energy"] == pytest.approx(best["power"] / (20.0 * 256) * 1e6)
-    assert found["million_tokens_energy"] == best["million_tokens_energy"]
-    assert best["million_tokens_energy"] == min(
-        row["million_tokens_energy"] for row in rows(found) if row["kind"] == best["kind"]
-    )
-    assert {a.name: a.value for a in unknown.assumptions}["energy"] == "unknown"
-    assert rows(unknown)[0]["million_tokens_energy"] is None
-
-
-def test_a_model_that_does_not_fit_on_one_system_is_split_over_several() -> None:
-    changed = {
-        "model": "llama-3.1-405b",
-        "rate": 0.1,
-        "ttft": "20s",
-        "tpot": "1s",
-        "tp": None,
-        "on": ("trn1.32xlarge",),
-    }
-    found = plan(CAT, **QUESTION | changed)
-    best = rows(found)[0]
-
-    assert (best["pp"], int(best["system"].partition("*")[2]) % best["pp"]) == (best["pp"], 0)
-    assert best["pp"] > 1
-
-
 def test_unknown_links_are_not_computed_with() -> None:
     """Where the rate of a link is not published, a deployment over it is rejected with the figure."""
     with pytest.raises(RefusalError, match="not published"):
@@ -304,17 +240,6 @@ def test_a_looser_goal_never_needs_more(
     )
 
     assert least <= most
-
-
-def test_a_model_of_a_config_file(tmp_path: Path) -> None:
-    """The same dimensions give the same plan as the document of the catalog, and are a model of the suggested evaluation."""
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(LLAMA_1B), encoding="utf-8")
-    named, imported = (plan(CAT, **QUESTION | {"tp": (4,), "model": name}) for name in ("llama-3.2-1b", str(file)))
-    (suggested,) = imported.suggestions
-
-    assert rows(imported) == rows(named)
-    assert trnspec.evaluate(suggested.evaluator, CAT, **suggested.inputs).answers
 
 
 def test_no_plan() -> None:
@@ -351,18 +276,6 @@ def test_context_buckets() -> None:
         RefusalError, match="the longest prompt \\+ output is 2,304; the largest of context_buckets is 2,048"
     ):
         plan(CAT, **QUESTION, context_buckets=(512, 2048))
-
-
-def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path: Path) -> None:
-    """Not only the mean: a prompt takes at least as long as its tokens alone."""
-    file = tmp_path / "lengths.csv"
-    file.write_text("isl,osl\n" + "200,100\n20000,100\n" * 20, encoding="utf-8")
-    asked = OF_FILE | {"rate": 1.0, "ttft": "9s", "tpot": "90ms", "tp": (8,), "lengths": str(file)}
-    exact, padded = plan(CAT, **asked), plan(CAT, **asked, framework="nxd-inference")
-    options = dict(itertools.pairwise(shlex.split(str(padded["launch"]))))
-
-    assert json.loads(options["--additional-config"])["override_neuron_config"]["token_generation_buckets"][-1] == 32768
-    assert padded["time_to_first_token"] > exact["time_to_first_token"]
 
 
 @pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])

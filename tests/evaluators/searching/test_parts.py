@@ -66,17 +66,6 @@ def test_merges_in_any_order_and_grouping(mode, cuts, order, bytes_of_whole, tmp
 
 
 @pytest.mark.parametrize("mode", SEARCHES)
-def test_rows_are_read_as_they_were_written(mode, tmp_path) -> None:
-    search, whole = SEARCHES[mode], WHOLE[mode]
-    found = load(search, save(search, whole, 0, search.size, tmp_path, {})).kept
-
-    assert len(whole.best) > 0
-    assert [getattr(found, name).plain() for name in ("best", "front", "nearest")] == [
-        getattr(whole, name).plain() for name in ("best", "front", "nearest")
-    ]
-
-
-@pytest.mark.parametrize("mode", SEARCHES)
 @pytest.mark.parametrize("count", [1, 2, 64])
 def test_parts_in_files(mode, count, tmp_path, bytes_of_whole) -> None:
     search = SEARCHES[mode]
@@ -137,7 +126,6 @@ def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> Non
 
 @pytest.mark.parametrize(("workers", "parts"), [(0, 1), (3, 3)])
 def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
-    """Workers may join a scheduler that has none yet."""
     from distributed import LocalCluster
 
     from trnspec.evaluators.searching.space import executor
@@ -162,7 +150,6 @@ ARGS = ("search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", 
 
 @pytest.mark.slow
 def test_a_killed_part_is_evaluated_again(tmp_path) -> None:
-    """SIGKILL at any time leaves a valid result or none; the part then has the same bytes."""
     command = [sys.executable, "-m", "trnspec", *ARGS, "--part", "2/3", "--results"]
     subprocess.run([*command, tmp_path / "expected"], check=True, capture_output=True)
     expected = {f.name: f.read_bytes() for f in (tmp_path / "expected").iterdir()}
@@ -210,20 +197,6 @@ def test_damaged_results_are_rejected(tmp_path) -> None:
         load(search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"seq": 2048})), header)
 
 
-def test_missing_parts(tmp_path) -> None:
-    search = SEARCHES["training"]
-    for number in (1, 3):
-        ends = search.part(number, 4)
-        save(search, search.kept(*ends), *ends, tmp_path, {})
-    results = [load(search, file) for file in headers([tmp_path])]
-
-    second, fourth = search.part(2, 4), search.part(4, 4)
-    with pytest.raises(UsageError, match=f"{second[0]:,} to {second[1] - 1:,} of {search.size:,} are missing"):
-        merged(search, results)
-    with pytest.raises(UsageError, match=f"{fourth[0]:,} to {fourth[1] - 1:,} of {search.size:,} are missing"):
-        merged(search, [*results, load(search, save(search, search.kept(*second), *second, tmp_path, {}))])
-
-
 @pytest.mark.parametrize(
     ("ends", "fault"),
     [
@@ -239,7 +212,6 @@ def test_missing_parts(tmp_path) -> None:
     ],
 )
 def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
-    """A part inside another one is left out."""
     search = SEARCHES["training"]
     ends = [(first, search.size if last is None else last % search.size) for first, last in ends]
     results = [Result({}, *each, search.selection.empty()) for each in ends]
@@ -252,7 +224,6 @@ def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
 
 
 def test_part_name_depends_on_all_inputs() -> None:
-    """Any changed input, figure or range gives another name."""
     search = SEARCHES["training"]
     others = [
         search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"top": 5})),

@@ -46,15 +46,6 @@ def test_search_rows_equal_training_evaluations() -> None:
     assert sum(p.value for p in found.parts) == found["rejected"]
 
 
-def test_stages_of_different_length_are_evaluated() -> None:
-    """61 layers over 4 stages."""
-    found = run(CAT, model="deepseek-v3", on="trn2-ultraserver*16", seq=4096, global_batch=4096, pp=(4,), zero=(1,),
-                microbatch=(1,), schedule=("1f1b",), top=1)  # fmt: skip
-    (row,) = rows(found)
-
-    assert (row["pp"], row["uneven"], row["zero"]) == (4, True, 1)
-
-
 @pytest.mark.parametrize(
     ("question", "changed"),
     [
@@ -71,25 +62,6 @@ def test_refusal_suggests_feasible_layouts(question, changed) -> None:
     assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == [changed]
     for inputs in suggested:
         assert run(CAT, **inputs)["feasible"] > 0
-
-
-@pytest.mark.parametrize(
-    ("on", "calibration", "reported"),
-    [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "ideal (no losses): lower bound on time")],
-)
-def test_the_interval_is_that_of_training(on, calibration, reported) -> None:
-    question = {"model": "llama-3.2-1b", "on": on, "seq": 1024, "global_batch": 8, "calibration": calibration}
-    found = run(CAT, **question)
-    again = train(CAT, **question, **layout(rows(found)[0]))
-
-    for name in ("step_time", "throughput", "mfu"):
-        mine, theirs = found.answer(name), again.answer(name)
-        assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
-    step = found.answer("step_time")
-    assert step.note.startswith("of the fastest layout; ")
-    assert step.note.endswith(reported)
-    assert (step.high is None) == (calibration == "none")
-    assert {a.name: a.value for a in found.assumptions}["calibration"] == found.inputs["calibration"]
 
 
 class TestConformance(EvaluatorConformance):
@@ -116,12 +88,6 @@ class TestConformance(EvaluatorConformance):
     )
 
 
-def test_no_layout() -> None:
-    with pytest.raises(RefusalError, match=r"none of [\d,]+ layouts is feasible: .*does-not-fit [\d,]+") as refused:
-        run(CAT, model="llama-3.1-405b", on="trn1.2xlarge", seq=4096, global_batch=8)
-    assert refused.value.reason == "no-layout"
-
-
 @pytest.mark.parametrize(
     "question",
     [
@@ -130,7 +96,6 @@ def test_no_layout() -> None:
     ],
 )
 def test_a_part_of_a_system(question) -> None:
-    """The best configuration is evaluated by its own command with the same numbers."""
     found = run(CAT, **question, top=2)
     (suggestion,) = found.suggestions
     again = trnspec.evaluate(suggestion.evaluator, CAT, **suggestion.inputs)

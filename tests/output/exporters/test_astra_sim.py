@@ -41,7 +41,6 @@ def test_a_torus_is_rings_of_rings() -> None:
 
 
 def test_the_dimension_between_servers_is_the_outermost() -> None:
-    """It is the first of the catalog, whose numbers differ most, and so the last of astra-sim."""
     data = network("trn2-ultraserver")
 
     assert (["Ring"] * 3, [4, 4, 4]) == (data["topology"], data["npus_count"])
@@ -88,7 +87,6 @@ def test_a_switch() -> None:
 
 
 def test_two_switches_with_direct_links() -> None:
-    """The rate between the halves is disputed, so it must be given."""
     between = {"between_servers": {"link": "neuronlink-v4", "links_per_chip": 2}}
     data = network("trn3-gen1-ultraserver", CAT.replace("trn3-gen1-ultraserver", between))
 

@@ -16,7 +16,6 @@ from trnspec.catalog.catalog import Catalog
 CAT = Catalog(everything())
 REQUIRED = {"TFlopsPeak", "TFlopsFP8", "BwPeakTBs", "mfuPrefill", "mfuDecode", "MemoryGiB"}
 NETWORK = {"IntraNodeBwGBps", "InterNodeBwGBps"}
-WITHOUT_RATE = {"inf1.xlarge", "inf1.2xlarge", "inf1.6xlarge", "inf1.24xlarge"}
 
 
 def entry(name: str) -> dict:

@@ -6,13 +6,10 @@ from collections import Counter
 
 import pydot
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 
 import trnspec
 from tests.support.outputs import TOPOLOGIES, with_topology
-from trnspec.graph.graph import Graph
-from trnspec.output.exporters import export
 
 # The reader itself calls what its parser has renamed.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pydot.dot_parser")
@@ -78,16 +75,6 @@ def test_a_switched_fabric_reports_the_rate_of_a_link() -> None:
     assert 3 == text.count('label="64 GB/s a link"')
     assert 36 == text.count('label="NeuronSwitch-v1 of 4 chips"')
     assert 2 == text.count('label="NeuronSwitch-v1 of 72 chips"')
-
-
-def test_titles_are_escaped() -> None:
-    node = CAT.graph.named("trn1.32xlarge")
-    odd = evolve(node, metadata=evolve(node.metadata, title='a "b" \\ c'))
-    known = Graph({**CAT.graph.nodes, node.name: odd})
-    text = export("dot", odd, known).text
-
-    assert r'label="a \"b\" \\ c"' in text
-    assert 32 == sum(links(text).values())
 
 
 @pytest.mark.slow

@@ -48,16 +48,6 @@ def test_every_link_has_a_class(name) -> None:
     assert found.chips == found.shape.nodes == CAT[name].chip_count
 
 
-def test_links_of_a_server_join_its_own_chips() -> None:
-    found = link_table(export_log("trn2-ultraserver"))
-    edges = found.shape.build().edges
-
-    assert 64 * 6 // 2 == len(edges)
-    for edge in edges:
-        same = edge.a // found.per_server == edge.b // found.per_server
-        assert same == (edge.kind == "within")
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -7,13 +7,11 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from nvidia_catalog import catalog as nvidia
 
 import trnspec
 from tests.support.outputs import TOPOLOGIES, with_topology
-from trnspec.graph.graph import Graph
 from trnspec.output.exporters import export
 from trnspec.output.exporters.drawing import STYLE
 
@@ -71,40 +69,7 @@ def test_the_links_of_a_chip_to_its_switch_are_counted(name, stated) -> None:
     assert [] == [part for part in stated if part not in described]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("trn1.32xlarge", {"a": 32}),
-        ("trn2-ultraserver", {"a": 128}),
-        ("trn3-gen1-ultraserver", {"a": 64, "d": 32}),
-        ("trn3-gen2-ultraserver", {"c": 144}),
-    ],
-)
-def test_the_links_that_are_drawn_one_by_one(name, expected) -> None:
-    assert expected == links(drawn(name))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("trn1.32xlarge", {}),
-        # Three ways between four servers, and one around: 16 links each.
-        ("trn2-ultraserver", {"b": 4}),
-        ("trn3-gen1-ultraserver", {}),
-        # 36 servers with four links to the switch of the rack, and four to each of 18 in the other rack.
-        ("trn3-gen2-ultraserver", {"a": 36, "d": 18}),
-    ],
-)
-def test_the_links_that_are_drawn_as_one(name, expected) -> None:
-    root = drawn(name)
-    each = 16 if name == "trn2-ultraserver" else 4
-
-    assert expected == Counter(e.get("class").split()[1] for e in of_class(root, "bundle"))
-    assert sum(expected.values()) == sum(w.startswith(f"{each}\u00d7") for w in words(root))
-
-
 def test_arcs_wrap_around_a_torus() -> None:
-    """One for each row and each column; a mesh has none."""
     mesh = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "mesh", "dimensions": [4, 4]}})
 
     assert 8 == len(of_class(drawn("trn1.32xlarge"), "around"))
@@ -130,15 +95,6 @@ def test_direct_links_within_a_switch_are_arcs() -> None:
     assert {"a": 8, "d": 4} == links(root)
 
 
-def test_a_title_may_hold_any_sign() -> None:
-    node = CAT.graph.named("trn1.32xlarge")
-    odd = evolve(node, metadata=evolve(node.metadata, title='<a> & "b" -- c'))
-    root = ET.fromstring(export("svg", odd, Graph({**CAT.graph.nodes, node.name: odd})).text)
-
-    assert '<a> & "b" -- c' == root.findtext(f"{NS}title")
-    assert '<a> & "b" -- c' in words(root)
-
-
 def boxes(root: ET.Element) -> list[tuple[float, float, float, float]]:
     """The corners of every chip."""
     return [
@@ -151,7 +107,6 @@ def boxes(root: ET.Element) -> list[tuple[float, float, float, float]]:
 @given(TOPOLOGIES)
 @settings(max_examples=40, deadline=None)
 def test_any_fabric(topology) -> None:
-    """All chips, every link drawn or reported, and no chip on top of another."""
     changed = with_topology(*topology)
     root = drawn("trn1.32xlarge", changed)
     fabric = changed["trn1.32xlarge"].topology
@@ -199,14 +154,6 @@ def test_drawing_is_inside_the_page(name) -> None:
             check(inner, dx, dy)
 
     check(root, 0, 0)
-
-
-def test_every_class_has_a_style() -> None:
-    styled = set(re.findall(r"\.([a-z]+)", STYLE))
-    used = {c for name in SYSTEMS for e in drawn(name).iter() for c in e.get("class", "").split()}
-
-    assert set() == used - styled - {"link"}
-    assert {"a", "b", "c", "d"} <= used
 
 
 def luminance(colour: str) -> float:

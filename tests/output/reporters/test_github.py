@@ -16,7 +16,6 @@ from trnspec.yaml import Place
 
 class TestGithub:
     def test_golden(self) -> None:
-        """Each finding is a command; what would end a property or the line is escaped."""
         odd = Diagnostic("X1", Severity.ERROR, "a, b: 5%\r\nc", Location("d,e:f%.yaml", Place(1, 2)), name="odd")
         expected = f"""\
 ::notice file={CHIP},title=TRN950 few-dates::50%25 of the figures have a date
@@ -27,12 +26,10 @@ see: {CHIP}:14:20 190 TFLOPS%0Ahint: write 3.04 PFLOPS, or add a claim%0Aand say
         assert expected == render(evolve(FULL, diagnostics=(*FULL.diagnostics, odd)), "github")
 
     def test_clean(self) -> None:
-        """Nothing to say, nothing said."""
         assert "" == render(CLEAN, "github")
 
     @given(reports)
     def test_one_command_each(self, report: Report) -> None:
-        """As many lines as findings, each a command whose properties can be read back."""
         lines = render(report, "github").splitlines()
         assert len(report.diagnostics) == len(lines)
         for found, line in zip(report.diagnostics, lines, strict=True):

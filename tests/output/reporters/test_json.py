@@ -22,7 +22,6 @@ REPORT = jsonschema.Draft202012Validator(SCHEMA)
 
 class TestJson:
     def test_golden(self) -> None:
-        """A finding carries each of its parts under a key of its own."""
         data = json.loads(render(FULL, "json", docs="https://example.org/codes/"))
         expected = {
             "code": "TRN402",
@@ -55,7 +54,6 @@ class TestJson:
 
     @given(reports)
     def test_schema(self, report: Report) -> None:
-        """Every report is what its schema describes, and the schema describes every key."""
         data = json.loads(render(report, "json"))
         REPORT.validate(data)
         assert report.ok is data["ok"]
@@ -67,7 +65,6 @@ class TestJson:
         assert [list(d.where.path) for d in report.diagnostics] == [d["path"] for d in data["diagnostics"]]
 
     def test_schema_refuses(self) -> None:
-        """The schema is itself sound, and notices a wrong report."""
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
         data = json.loads(render(FULL, "json"))
         assert not REPORT.is_valid(data | {"version": 2})
@@ -80,6 +77,5 @@ class TestJson:
 
     @given(st.lists(texts | st.integers(0, 99)))
     def test_pointer(self, path: list[str | int]) -> None:
-        """A pointer leads back to the keys it was made from."""
         parts = pointer(tuple(path)).split("/")[1:]
         assert [str(p) for p in path] == [p.replace("~1", "/").replace("~0", "~") for p in parts]

@@ -20,7 +20,6 @@ from trnspec.output.reporters.common import dotted
 
 
 def test_dotted() -> None:
-    """A path reads like an expression, and keys that are no names are quoted."""
     assert 'spec.links[2]["a.b"].x-y["\\"1"][""]' == dotted(("spec", "links", 2, "a.b", "x-y", '"1', ""))
 
 
@@ -46,14 +45,12 @@ class Terminal(io.StringIO):
     ],
 )
 def test_use_color(terminal: bool, environ: dict[str, str], expected: bool) -> None:
-    """No colour wins over forced colour, which wins over what the stream says."""
     assert expected is use_color(Terminal() if terminal else io.StringIO(), environ)
 
 
 class TestRender:
     @given(reports, st.sampled_from([r.name for r in plugin.reporters]))
     def test_every_format(self, report: Report, format: str) -> None:
-        """Any report in any format is a text that can be written, without a newline at its end."""
         text = render(report, format, color=True, width=30, docs="https://example.org")
         assert text.encode("utf-8").decode() == text
         assert not text.endswith("\n")
@@ -69,12 +66,10 @@ class TestRender:
         assert str(outside) in text
 
     def test_unknown(self) -> None:
-        """An unknown format lists the known ones."""
         with pytest.raises(UsageError, match=", ".join(r.name for r in plugin.reporters)):
             render(CLEAN, "xml")
 
     def test_lazy(self) -> None:
-        """Only the reporter that is used is imported."""
         code = (
             "import sys; from trnspec.diagnostics import Report; from trnspec.output.reporters import render\n"
             "render(Report(()), 'text')\n"

@@ -38,7 +38,6 @@ def fingerprints(report: Report) -> list[str]:
 
 class TestSarif:
     def test_result(self) -> None:
-        """A result carries message, level, place, path and the other place."""
         run = sarif_run(FULL)
         result = run["results"][1]
         chip, server = [
@@ -87,7 +86,6 @@ class TestSarif:
 
     @given(reports)
     def test_schema(self, report: Report) -> None:
-        """Every log is valid and every result points at its rule."""
         run = sarif_run(report)
         rules = run["tool"]["driver"]["rules"]
         ids = [r["id"] for r in rules]
@@ -98,8 +96,6 @@ class TestSarif:
 
     @given(reports, st.integers(1, 50))
     def test_fingerprint_survives_lines(self, report: Report, shift: int) -> None:
-        """Lines inserted above the findings change no fingerprint."""
-
         def moved(found: Diagnostic) -> Diagnostic:
             place = found.where.place and Place(found.where.place.line + shift, found.where.place.column)
             return evolve(found, where=evolve(found.where, place=place))
@@ -109,7 +105,6 @@ class TestSarif:
         )
 
     def test_fingerprint_distinguishes(self) -> None:
-        """Code, file and path each make another fingerprint."""
         where = Location("f", Place(1, 1), ("a",))
         found = Diagnostic("TRN001", Severity.ERROR, "m", where)
         others = [evolve(found, code="TRN002")]
@@ -117,7 +112,6 @@ class TestSarif:
         assert 4 == len({fingerprints(Report((d,)))[0] for d in [found, *others]})
 
     def test_message_is_literal(self) -> None:
-        """Braces and links in a message are not read as placeholders and links."""
         [result] = sarif_run(one(Location("f"), "{bf16: 1} [a](b) [c]"))["results"]
         assert r"{{bf16: 1}} \[a](b) [c]" == result["message"]["text"]
 
@@ -134,5 +128,4 @@ class TestSarif:
         ],
     )
     def test_uri(self, file: str, expected: str) -> None:
-        """A file name becomes a URI reference that leads back to it."""
         assert expected == uri(file)

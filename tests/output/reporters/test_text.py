@@ -19,7 +19,6 @@ from trnspec.yaml import Place
 
 class TestText:
     def test_golden(self) -> None:
-        """Every part of a finding is in its place, and the last line counts."""
         expected = f"""\
 {CHIP}: info TRN950 few-dates: 50% of the figures have a date
 
@@ -36,7 +35,6 @@ class TestText:
         assert expected == render(FULL, "text", texts=TEXTS)
 
     def test_bare_findings_stand_close(self) -> None:
-        """Findings of one line each have no gaps between them."""
         expected = f"{SERVER}:5:3: warning TRN901: the waiver suppresses nothing"
         report = Report((UNUSED, UNUSED), checked={"Server": 1})
         assert f"{expected}\n{expected}\n\n2 warnings in 1 document." == render(report, "text")
@@ -50,7 +48,6 @@ class TestText:
         ],
     )
     def test_clean(self, checked: dict[str, int], waived: int, expected: str) -> None:
-        """A clean run says what it looked at."""
         assert expected == render(Report((), checked=checked, waived=waived), "text")
 
     @pytest.mark.parametrize(
@@ -75,7 +72,6 @@ class TestText:
     @pytest.mark.parametrize("column", [1, 40, 500, 995, 1000])
     @pytest.mark.parametrize("char", ["x", "漢", "\t", "\x1b"])
     def test_long_line(self, column: int, char: str) -> None:
-        """A long line is cut to the width, around a caret that still is below its character."""
         line = char * (column - 1) + "!" + char * (1000 - column) + "."
         shown = render(one(Location("f", Place(1, column))), "text", width=60, texts={"f": line}).split("\n")
         columns = [c for c in shown[1] for _ in range(1 + (unicodedata.east_asian_width(c) == "W"))]
@@ -85,14 +81,12 @@ class TestText:
 
     @pytest.mark.parametrize("text", ["a", "a\n \n", ""])
     def test_no_excerpt(self, text: str) -> None:
-        """A line that is not there, or blank, is not shown."""
         assert "|" not in render(one(Location("f", Place(2, 1))), "text", texts={"f": text})
 
     @given(reports, st.booleans(), st.none() | st.integers(-5, 200), st.dictionaries(texts, texts, max_size=1))
     def test_control_characters_do_not_reach_the_terminal(
         self, report: Report, color: bool, width: int | None, more: Any
     ) -> None:
-        """No control character but the newline comes out, and colour adds nothing but colour."""
         sources = {d.where.file: "a\tkey\x1b: 漢 \u202e1\n" * 5 + d.message for d in report.diagnostics} | more
         plain = render(report, "text", width=width, texts=sources)
         colored = render(report, "text", color=True, width=width, texts=sources)
@@ -102,7 +96,6 @@ class TestText:
 
     @given(reports)
     def test_one_line_each(self, report: Report) -> None:
-        """The lines that are not indented are the findings, in order, and the sum."""
         lines = [x for x in render(report, "text").split("\n") if x]
         heads = [f"{escape(str(d.where))}: {d.severity.label} {escape(d.code)}" for d in report.diagnostics]
         starts = iter(lines)
