@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trnspec import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference_pages import llms, pages
+from reference_pages import FORMULAS, linked, llms, pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -52,9 +52,11 @@ def write(app: Sphinx) -> None:
             file.write_text(text, encoding="utf-8")
 
 
-def mark(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001  # Sphinx passes them by position
-    """Makes targets of the anchors that GitHub reads in pages of codes."""
+def mark(app: Sphinx, name: str, source: list[str]) -> None:
+    """Makes targets of the anchors that GitHub reads in pages of codes, and links of the functions of formulas."""
     source[0] = re.sub(r'^<a id="([\w-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
+    if Path(app.env.doc2path(name)) in FORMULAS:
+        source[0] = linked(source[0])
 
 
 def summarize(app: Sphinx, error: Exception | None) -> None:

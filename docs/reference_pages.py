@@ -1,9 +1,12 @@
-"""Pages of the manual that are made from the code when it is built: commands, kinds with their fields, public names."""
+"""Pages of the manual that are made from the code when it is built: commands, kinds with their fields, names, formulas."""
 
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -15,15 +18,30 @@ from trnspec.model.reflection import fields_of, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from trnspec.plugins.api import Kind
+
+EXPLANATION = Path(__file__).parent / "explanation"
+FORMULAS = (EXPLANATION / "the-performance-model.md", *sorted((EXPLANATION / "performance").glob("*.md")))
+"""The pages with formulas, whose functions are linked."""
+ENGINE = re.compile(r"`(?:trnspec\.)?(perf\.[\w.]+)`")
+"""A name of the engine on such a page."""
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its name in ``docs/reference/``."""
     kinds = [k for k in registry().kinds.values() if k.spec.__module__.startswith("trnspec.")]
-    return {"commands.md": _text(_commands()), "kinds.md": _text(_kinds(kinds)), "api.md": _text(_names())}
+    return {
+        "commands.md": _text(_commands()),
+        "kinds.md": _text(_kinds(kinds)),
+        "api.md": _text(_names()),
+        "formulas.md": _text(_formulas()),
+    }
+
+
+def linked(text: str) -> str:
+    """A page with formulas, on which each name of the engine is a link to its signature and docstring."""
+    return ENGINE.sub(r"{py:obj}`\1 <trnspec.\1>`", text)
 
 
 def llms(docs: Path) -> str:
@@ -151,3 +169,34 @@ def _names() -> Iterator[str]:
         if isinstance(found, type):
             yield "   :members:"
         yield "```"
+
+
+def _formulas() -> Iterator[str]:
+    """What the pages with formulas name: modules, each followed by its classes, functions and constants."""
+    yield from ("# Functions of the performance model", "")
+    yield "Signatures and docstrings of what [the performance model](../explanation/the-performance-model.md) names."
+    text = "\n".join(page.read_text(encoding="utf-8") for page in FORMULAS)
+    names = {f"trnspec.{name}" for name in ENGINE.findall(text)}
+    found = {name: pkgutil.resolve_name(name) for name in names}
+    modules = {name if isinstance(one, ModuleType) else _module_of(name) for name, one in found.items()}
+    for module in sorted(modules):
+        yield from ("", f"## {module.removeprefix('trnspec.')}", "", "```{eval-rst}", f".. automodule:: {module}")
+        for name, one in sorted(found.items()):
+            if not isinstance(one, ModuleType) and _module_of(name) == module:
+                yield f".. {_directive(name, module, one)}:: {name}"
+        yield "```"
+
+
+def _module_of(name: str) -> str:
+    """The module of a dotted name: all before the first part that begins with a capital, or before the last part."""
+    parts = name.split(".")
+    return ".".join(parts[: next((i for i, part in enumerate(parts) if part[0].isupper()), len(parts) - 1)])
+
+
+def _directive(name: str, module: str, found: object) -> str:
+    if isinstance(found, type):
+        return "autoclass"
+    in_class = name.count(".") > module.count(".") + 1
+    if callable(found):
+        return "automethod" if in_class else "autofunction"
+    return "autoproperty" if in_class else "autodata"

@@ -17,7 +17,7 @@ from trnspec.api import registry
 from trnspec.cli import calibrate_import, group
 
 sys.path.insert(0, str(ROOT / "docs"))
-from reference_pages import pages
+from reference_pages import ENGINE, FORMULAS, pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +83,13 @@ def test_sphinx_builds_it_without_a_warning(tmp_path) -> None:
     assert run.stderr == ""
     assert run.returncode == 0
     assert (tmp_path / "index.html").is_file()
+    for page in FORMULAS:
+        built = tmp_path / "explanation" / page.relative_to(ROOT / "docs" / "explanation").with_suffix(".html")
+        names = ENGINE.findall(page.read_text(encoding="utf-8"))
+        links = re.findall(
+            r'href="[./]*reference/formulas.html#(?:module-)?trnspec\.([\w.]+)"', built.read_text("utf-8")
+        )
+        assert links == names, page.name
     listed = re.findall(r"^- \[.+?\]\((.+?)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
     pages = {
         p.relative_to(tmp_path).as_posix()

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from html import unescape
 
 import attrs
@@ -18,6 +19,9 @@ from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.flops import CONVENTIONS
 from trnspec.perf.work.layout import SCHEDULES
+
+sys.path.insert(0, str(ROOT / "docs"))
+from reference_pages import FORMULAS, linked, pages
 
 FOLDER = ROOT / "docs" / "explanation"
 PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")), FOLDER / "accuracy.md")
@@ -148,6 +152,16 @@ def test_formulas_name_their_functions() -> None:
     assert len(named) > 15
     assert [] == [title for title, functions in named.items() if not functions]
     assert [] == [name for functions in named.values() for name in functions if not _resolves(name)]
+
+
+def test_functions_are_links() -> None:
+    """The manual describes what a page with formulas names, and makes a link of the name."""
+    described = set(re.findall(r"^\.\. auto\w+:: (\S+)$", pages()["formulas.md"], re.MULTILINE))
+    links = re.findall(r"\{py:obj\}`[\w.]+ <([\w.]+)>`", "".join(linked(page.read_text("utf-8")) for page in FORMULAS))
+
+    assert len(links) > 75
+    assert set() == set(links) - described
+    assert {f"trnspec.{module}.{name}" for module in PARTS_OF for name in ("tensor_parallel_all_reduce",)} < set(links)
 
 
 def test_overview_links_every_page() -> None:
