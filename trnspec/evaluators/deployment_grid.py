@@ -31,7 +31,7 @@ from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.validity import longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,8 +132,12 @@ class DeploymentGrid:
         del columns
         return (0.0,)
 
-    def invalid(self, columns: Mapping[str, Number]) -> Number:
+    @property
+    def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
         """Codes of deployments that are invalid whatever their memory is."""
+        return (self._invalid,)
+
+    def _invalid(self, columns: Mapping[str, Number]) -> Number:
         found: Number = np.uint8(0)
         for name in ("weight_bytes", "cache_bytes"):
             found = _first(found, self.code("unknown-type"), columns[name] == 0.0)

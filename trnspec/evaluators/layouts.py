@@ -87,7 +87,7 @@ class Found:
 
     Attributes:
         layout: The layout; ``None`` where none is valid and fits.
-        rejected: Number of layouts by reason for rejection; of feasible ones under an empty text.
+        rejected: Where there is none, the number of layouts by reason for rejection.
     """
 
     layout: Layout | None
@@ -113,7 +113,7 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
     kept, limit = Selection(Goal("step_time"), 1).empty(), Limit(1)
     pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
     for piece in pieces:
-        piece.search(piece.offset, piece.offset + piece.size, kept.take, limit)
+        piece.search(piece.offset, piece.offset + piece.size, kept.take, limit, only_best=True)
     layouts = [p.layout(n) for n in kept.best.index.tolist() for p in pieces if p.offset <= n < p.offset + p.size]
     return Found(layouts[0] if layouts else None, kept.counts)
 

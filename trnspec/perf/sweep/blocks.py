@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trnspec.perf.ops import collapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from trnspec.perf.ops import Number
 
@@ -181,13 +181,14 @@ class Formulas(Protocol):
     def order(self, columns: Mapping[str, Number]) -> Sequence[NDArray[Any]]:
         """Keys by which rows are sorted, as for ``numpy.lexsort``; the last key is the same in all rows of a chunk."""
 
-    def invalid(self, columns: Mapping[str, Number]) -> Number:
-        """Codes of combinations that are invalid whatever their memory is."""
+    @property
+    def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
+        """Codes of combinations that are invalid whatever their memory is; each is computed of what the ones before leave."""
 
     def evaluate(
         self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
     ) -> tuple[Number, dict[str, Number]]:
-        """The codes of combinations, given those of :meth:`invalid`, and measures by name; of these only some matter where the code is not 0."""
+        """The codes of combinations, given those of :attr:`conditions`, and measures by name; of these only some matter where the code is not 0."""
 
 
 def blocks(
@@ -209,18 +210,30 @@ def blocks(
         codes = np.zeros(size, dtype=np.uint8)
         measures = {name: np.zeros(size) for name in names}
         for whole in _chunks(formulas, [Axis(a.name, a.columns, a.places - a.places[0]) for a in some], codes):
-            code = np.broadcast_to(np.asarray(formulas.invalid(whole.columns), dtype=np.uint8), whole.shape)
-            codes[whole.numbers] = code.reshape(-1)
-            found = whole.where(code == 0)
+            found = _valid(formulas, whole, codes)
             if found is None:
                 continue
-            chunk, index = found
-            code, values = formulas.evaluate(chunk.columns, code[index], names)
+            chunk, code = found
+            code, values = formulas.evaluate(chunk.columns, code, names)
             numbers = chunk.numbers
             codes[numbers] = np.broadcast_to(code, chunk.shape).reshape(-1)
             for name, column in measures.items():
                 column[numbers] = np.broadcast_to(values[name], chunk.shape).reshape(-1)
         yield start, codes, measures
+
+
+def _valid(formulas: Formulas, chunk: Chunk, codes: NDArray[np.uint8]) -> tuple[Chunk, NDArray[np.uint8]] | None:
+    """The values of a chunk that meet all conditions in some combination, and the codes, which are written; ``None`` without any."""
+    code = np.zeros(chunk.shape, dtype=np.uint8)
+    for condition in formulas.conditions:
+        code = np.where(code == 0, np.asarray(condition(chunk.columns), dtype=np.uint8), code)
+        codes[chunk.numbers] = code.reshape(-1)
+        found = chunk.where(code == 0)
+        if found is None:
+            return None
+        chunk, index = found
+        code = code[index]
+    return chunk, code
 
 
 def _chunks(formulas: Formulas, axes: Sequence[Axis], codes: NDArray[np.uint8]) -> Iterator[Chunk]:

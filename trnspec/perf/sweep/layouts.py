@@ -13,14 +13,14 @@ from trnspec.perf.ops import Number, floor, larger
 from trnspec.perf.sweep.blocks import axes_of
 from trnspec.perf.sweep.reductions import UNFIT, Limit
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import UNUSED, step
+from trnspec.perf.training.step import UNUSED, least_time, step
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
 from trnspec.perf.work.layout import SCHEDULES as _SCHEDULES
 from trnspec.perf.work.memory import device_memory, peak, peak_memory
 from trnspec.perf.work.validity import REASONS, conditions, reason_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -88,7 +88,7 @@ def _number(name: str, value: Any) -> float:
     return 0 if value is None else value + 0
 
 
-_RANK_COUNT, _UNKNOWN = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unknown-figure"))
+_RANK_COUNT, _UNKNOWN, _SLOWER = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unknown-figure", "slower"))
 DOES_NOT_FIT = REASONS.index(UNFIT)
 
 
@@ -101,6 +101,7 @@ class LayoutFormulas:
         memory: Whether to compute memory, and reject what does not fit.
         limit: The longest time that is needed; longer ones may be infinite. ``None`` where all are needed.
         closed: Whether only times with a closed form are needed, and those of schedules that are executed may be infinite.
+        only_best: Whether layouts are rejected as ``slower``, before their memory is computed, by a lower bound of their time.
         offload: What is kept in host memory.
         rate: Rate of a rank's link to the host, per direction [B/s].
         degrees: The axes whose combinations are rows; ``row`` is that of unrelated layouts.
@@ -110,6 +111,7 @@ class LayoutFormulas:
     memory: bool = True
     limit: Limit | None = None
     closed: bool = False
+    only_best: bool = False
     offload: str = "none"
     rate: float = 0.0
     degrees: tuple[str, ...] = field(default=("row", "tp", "pp", "cp", "ep", "expert_tp"), init=False)
@@ -134,10 +136,20 @@ class LayoutFormulas:
         """Layouts with the same stages are together: whether stages are equal is then one number."""
         return columns["tp"], columns["pp"]
 
-    def invalid(self, columns: Mapping[str, Number]) -> Number:
-        """Codes of layouts that have no time; not those that need an unknown link rate."""
+    @property
+    def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
+        """Codes of layouts that have no time, not those that need an unknown link rate; and of those that are slower."""
+        is_limited = self.only_best and self.limit is not None and self.limit.limit < math.inf
+        return (self._invalid, self._slower) if is_limited else (self._invalid,)
+
+    def _invalid(self, columns: Mapping[str, Number]) -> Number:
         e = self.estimator
         return reason_codes(conditions(self.layout(columns), e.dims, e.machine.ranks))
+
+    def _slower(self, columns: Mapping[str, Number]) -> Number:
+        assert self.limit is not None
+        e = self.estimator
+        return (least_time(e.model, self.layout(columns), e.machine) > self.limit.limit) * _SLOWER
 
     def evaluate(
         self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]

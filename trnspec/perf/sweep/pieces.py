@@ -74,7 +74,15 @@ class TrainingPiece:
         layout = self.grid.layout(number - self.offset, int(self.estimator.system.ranks))
         return evolve(layout, uneven=uneven(layout, int(self.estimator.dims.layers)), offload=self.offload)
 
-    def search(self, first: int, last: int, take: Callable[[Candidates], None], limit: Limit | None = None) -> None:
+    def search(
+        self,
+        first: int,
+        last: int,
+        take: Callable[[Candidates], None],
+        limit: Limit | None = None,
+        *,
+        only_best: bool = False,
+    ) -> None:
         """Evaluate the layouts with some numbers of the search, from ``first`` to before ``last``.
 
         Args:
@@ -82,8 +90,11 @@ class TrainingPiece:
             last: The number after the last.
             take: Called with evaluated layouts.
             limit: Where only the fastest are kept, the longest time that is needed; longer ones may be infinite.
+            only_best: Whether layouts that are certainly slower than the limit need no other reason for their rejection.
         """
-        formulas = LayoutFormulas(self.estimator, limit=limit, offload=self.offload, rate=self.rate)
+        formulas = LayoutFormulas(
+            self.estimator, limit=limit, only_best=only_best, offload=self.offload, rate=self.rate
+        )
         numbers = first - self.offset, last - self.offset
         if limit is not None and any(SCHEDULES[name].bubble < 1.0 for name, _ in self.grid.axes["schedule"]):
             # Times with a closed form come first: few schedules are then executed.

@@ -14,7 +14,14 @@ from attrs import define
 
 from trnspec.perf.ops import Number, always_zero, both, larger, smaller, where
 from trnspec.perf.training.bubble import balance, equal_bubble, is_executed, least_idle, pipeline_of, unequal_bubble
-from trnspec.perf.training.parts import exposed_exchanges, gradients_and_weights, microbatch
+from trnspec.perf.training.execution import Times
+from trnspec.perf.training.parts import (
+    computation,
+    exposed_exchanges,
+    gradients_and_weights,
+    microbatch,
+    output_seconds_per_token,
+)
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -143,6 +150,23 @@ def step(
     if executed is not False and needed is not True:
         total = where(needed, total, math.inf)
     return Step(total, *parts, one.unknown + unknown)
+
+
+def least_time(model: Transformer, layout: Layout, machine: Machine) -> Number:
+    """A lower bound of the time of one training step [s]: computation of the slowest stage, and its least idle time.
+
+    Arguments are those of :func:`step`.
+    """
+    tokens = layout.microbatch * (layout.seq / layout.cp)
+    forward, backward, _, recompute = computation(model, layout, machine, tokens)
+    layer = Times(forward, backward + recompute, 0.0, 0.0, 0.0, 0.0, 0.0)
+    pipeline = pipeline_of(model, layout)
+    stages = balance(pipeline)
+    head_excess = tokens * output_seconds_per_token(model, layout, machine) - (
+        (stages.missing - model.mtp) * layer.fwd_bwd
+    )
+    busy = layout.microbatches * (stages.most * layer.fwd_bwd + larger(head_excess, 0.0))
+    return _ROUNDED * (busy + least_idle(pipeline, layer, head_excess > 0.0) + machine.step)
 
 
 _LONG = 1e30

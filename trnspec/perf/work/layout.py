@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -248,13 +249,13 @@ class Layout:
         """Bytes of all-to-alls over those of 16 bit."""
         return _row(SENT, self.dispatch_dtype)
 
-    @property
+    @cached_property
     def pipeline(self) -> Schedule:
         """The numbers of the pipeline schedule."""
         row: Schedule = _row(SCHEDULES, self.schedule)
         return row
 
-    @property
+    @cached_property
     def precision(self) -> Optimizer:
         """Bytes per parameter of the optimizer."""
         row: Optimizer = _row(OPTIMIZERS, self.optimizer)

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 REASONS = (
     *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),
     *("layers-not-divisible", "microbatches-not-divisible", "experts-not-divisible", "sequence-not-divisible"),
-    *("context", "unknown-figure", "does-not-fit"),
+    *("context", "unknown-figure", "does-not-fit", "slower"),
 )
-"""The reasons by code; 0 is a valid layout. If several conditions hold, the reason is the first."""
+"""The reasons by code; 0 is a valid layout. If several conditions hold, the reason is the first.
+
+``slower`` is that of searches for the fastest layout only: a lower bound of its time is more than the time of another one.
+"""
 
 
 MOST_V_STAGES = 64
