@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from tests.support.mutations import Change
+from tests.checks.slips import Slip
 from trnspec.graph.quotes import POWER_TYPES, PRICE_TYPES, quotes, region_of
 from trnspec.model.quotes import Power, Price
 
@@ -19,7 +19,7 @@ FACTORS = {"x10": Decimal(10), "x0.1": Decimal("0.1"), "x1000": Decimal(1000)}
 PATH = ("spec", "power")
 
 
-def price_changes(graph: Graph) -> Iterator[Change]:
+def price_changes(graph: Graph) -> Iterator[Slip]:
     """Every slip of these kinds in the prices of a catalog.
 
     A price is replaced by that of another server of the same type only where the two differ by more than 5 %: list
@@ -30,16 +30,15 @@ def price_changes(graph: Graph) -> Iterator[Change]:
             path = ("spec", "hourly", place)
             number = Decimal(figure.value.text.split()[0].replace(",", ""))
             for kind, factor in FACTORS.items():
-                yield Change(f"price {kind}", price.name, ((path, f"{number * factor:f} USD/h"),), (figure.value.text,))
+                yield Slip(f"price {kind}", price.name, path, figure.value.text, f"{number * factor:f} USD/h")
             for text in _others(graph, price, place):
-                yield Change("another server's price", price.name, ((path, text),), (figure.value.text,))
+                yield Slip("another server's price", price.name, path, figure.value.text, text)
         server = graph.node(price.spec.server)
         for other in sorted({graph.node(p.spec.server).name for p in graph.of(Price)} - {server.name}):
-            edit = ((("spec", "server"), other),)
-            yield Change("another server", price.name, edit, (server.name,))
+            yield Slip("another server", price.name, ("spec", "server"), server.name, other)
         for other in PRICE_TYPES:
             if other != price.spec.type:
-                yield Change("another type", price.name, ((("spec", "type"), other),), (price.spec.type,))
+                yield Slip("another type", price.name, ("spec", "type"), price.spec.type, other)
 
 
 def _others(graph: Graph, price: Node[Price], place: str) -> Iterator[str]:
@@ -59,7 +58,7 @@ def _others(graph: Graph, price: Node[Price], place: str) -> Iterator[str]:
             return
 
 
-def power_changes(graph: Graph) -> Iterator[Change]:
+def power_changes(graph: Graph) -> Iterator[Slip]:
     """Every slip of these kinds in the power of a catalog.
 
     A power is replaced by that of another chip or system of the same type only where the two differ by more than half: chips
@@ -70,16 +69,15 @@ def power_changes(graph: Graph) -> Iterator[Change]:
         text = node.spec.power.value.text
         number, unit = text.replace(",", "").split()
         for kind, factor in FACTORS.items():
-            yield Change(f"power {kind}", node.name, ((PATH, f"{Decimal(number) * factor:f} {unit}"),), (text,))
+            yield Slip(f"power {kind}", node.name, PATH, text, f"{Decimal(number) * factor:f} {unit}")
         if node.spec.scope == "system":
-            yield Change("power of one chip", node.name, ((PATH, f"{Decimal(number) / 8:f} {unit}"),), (text,))
+            yield Slip("power of one chip", node.name, PATH, text, f"{Decimal(number) / 8:f} {unit}")
         for other in known:
             ratio = float(other.spec.power.value) / float(node.spec.power.value)
             if other.spec.type == node.spec.type and not 2 / 3 < ratio < 1.5:
-                yield Change("another's power", node.name, ((PATH, other.spec.power.value.text),), (text,))
+                yield Slip("another's power", node.name, PATH, text, other.spec.power.value.text)
             if other.spec.of != node.spec.of:
-                edit = ((("spec", "of"), other.spec.of.name),)
-                yield Change("another subject", node.name, edit, (node.spec.of.name,))
+                yield Slip("another subject", node.name, ("spec", "of"), node.spec.of.name, other.spec.of.name)
         for type_ in POWER_TYPES:
             if type_ != node.spec.type:
-                yield Change("another type of power", node.name, ((("spec", "type"), type_),), (node.spec.type,))
+                yield Slip("another type of power", node.name, ("spec", "type"), node.spec.type, type_)

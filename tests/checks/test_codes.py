@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
 from attrs import frozen
-from click.testing import CliRunner
 
 import trnspec
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.codes import CODES
-from trnspec.cli import group, main
 from trnspec.diagnostics import FORMER_IDS, Code, Severity
 from trnspec.model.annotations import Count
 from trnspec.model.link import Link
@@ -212,40 +209,3 @@ def test_rule_failed() -> None:
 
 
 # trnspec explain.
-
-
-@EVERY_CODE
-def test_explain_prints_the_explanation(code: Code) -> None:
-    """By id, by id in lower case and by name; of a rule, whose findings can be accepted, a waiver follows."""
-    for word in (code.id, code.id.lower(), code.name):
-        done = CliRunner().invoke(group, ["explain", word])
-        assert done.exit_code == 0
-        # The paragraphs are wrapped to the terminal.
-        page, _, waiver = done.output.partition("\nAccept:")
-        assert page.split() == f"{code.id} {code.name} ({code.severity.label}) {code.doc}".split()
-        assert (f"code: {code.id}, at:" in waiver) == any(code is rule.code for rule in KNOWN.rules)
-
-
-def test_explain_without_a_code_lists_all() -> None:
-    """One line for each, with its summary."""
-    done = CliRunner().invoke(group, ["explain"])
-    assert done.exit_code == 0
-    lines = [line.split() for line in done.output.splitlines() if line.startswith("TRN")]
-    assert [[c.id, c.severity.label, c.name] for c in ALL] == [line[:3] for line in lines]
-    words = " ".join(done.output.split())
-    assert [c for c in ALL if c.summary.split()[0] not in words] == []
-
-
-@pytest.mark.parametrize(
-    ("word", "meant"), [("TRN40", "TRN40[0-9]"), ("duplicate-kay", "duplicate-key"), ("TRN006x", "TRN006")]
-)
-def test_explain_unknown_code(
-    word: str, meant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A code that does not exist is a usage error that names the nearest codes."""
-    monkeypatch.setattr(sys, "argv", ["trnspec", "explain", word])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    output = capsys.readouterr()
-    assert (stopped.value.code, output.out) == (2, "")
-    assert re.fullmatch(rf"trnspec: there is no code or kind '{word}'; did you mean .*'{meant}'.*\?\n", output.err)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.printed_facts import sayings
+from tests.checks.printed_facts import sayings
 from trnspec.api import graph as load
 from trnspec.errors import QuantityError
 from trnspec.quantities.quantity import Quantity, parse

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.docs import Runner, blocks, commands, matches
+from tests.docs.pages import Runner, blocks, commands, matches
 from tests.support.programs import ROOT, Here
 
 PAGE = ROOT / "docs" / "tutorial" / "ask.md"

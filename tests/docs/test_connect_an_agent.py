@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.docs import Runner, blocks
+from tests.docs.pages import Runner, blocks
 from tests.support.programs import ROOT, Here
 from trnspec.mcp.server import TOOLS
 

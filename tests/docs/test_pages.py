@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.docs import Runner, blocks
+from tests.docs.pages import Runner, blocks
 from tests.support.programs import DATA, ROOT, Here
 
 if TYPE_CHECKING:

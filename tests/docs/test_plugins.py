@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.docs import Session
+from tests.docs.pages import Session
 from tests.support.programs import ROOT, Elsewhere, with_pytest
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from tests.support.docs import blocks, commands, matches
+from tests.docs.pages import blocks, commands, matches
 from tests.support.programs import ROOT, Here
 
 README = ROOT / "README.md"

@@ -7,7 +7,6 @@ import pytest
 from tests.support.rules import bare, claim, put, shipped
 from trnspec.checks.reconcile import conflicts as module
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
-from trnspec.checks.reconcile.relations import sums
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 
@@ -84,22 +83,3 @@ def test_many_claims_are_compared_with_the_best(monkeypatch: pytest.MonkeyPatch,
     pairs = [(0, 1), (2, 1)] if most < len(values) else [(0, 1), (2, 0), (2, 1)]
 
     assert sorted(pair[:2] for pair in found(claimed(*values))) == pairs
-
-
-def test_the_counts_of_the_sums_of_a_figure() -> None:
-    """Every sum over counted parts is known at its total and at its part; none without a count, or over other figures."""
-    graph, seen = bare(), 0
-    skeletons = list(sums(graph))
-    wanted: dict[tuple[str, tuple[object, ...]], list[tuple[object, bool]]] = {}
-    for skeleton in skeletons:
-        for term in skeleton.terms:
-            if term.counts and not skeleton.across and None not in [count.value for count in term.counts]:
-                for site, whole in ((skeleton.total, True), (term.part, False)):
-                    wanted.setdefault((site.node.name, site.path), []).append((term.counts, whole))
-    for site in {s.key: s for k in skeletons for t in k.terms for s in (k.total, t.part)}.values():
-        known = module._multiples(graph).get((site.node.name, site.path), [])
-        assert known == wanted.get((site.node.name, site.path), [])
-        seen += bool(known)
-    assert seen > 50
-    assert any(k.across for k in skeletons)
-    assert any(not t.counts for k in skeletons for t in k.terms)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import trnspec
-from tests.support.rules import document, graph, source
-from trnspec.perf.lowering.lower import lower
+from tests.support.rules import document, source
 from trnspec.testing import report
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 LINKS = "links: {link: ici, ports: 4, bandwidth: %s}, "
 CHIP = (
@@ -113,18 +111,6 @@ def test_a_chip_states_one_direction_or_both(chip: str, found: list[str], system
 
 
 @SYSTEMS
-def test_the_rate_of_the_chip_is_checked_against_links_that_are_counted(system: str) -> None:
-    [(at, reported)] = findings(texts("", chip="3584 Gbps", system=system))
-    assert "links.bandwidth.both" == at
-    assert "one direction instead of both: 2 x 3584 Gbps closes the gap" in reported
-
-
-def test_both_directions_are_twice_one() -> None:
-    [(at, _)] = findings(texts("{per_direction: 3584 Gbps, both: 3584 Gbps}"))
-    assert "fabric.bandwidth.both" == at
-
-
-@SYSTEMS
 @pytest.mark.parametrize("counted", ["topology: ", "links_per_chip: 2, topology: {shape: ring, dimensions: [16]}}"])
 def test_a_fabric_of_some_links_of_a_chip_need_not_have_all_of_their_rate(counted: str, system: str) -> None:
     files = texts("", system=system)
@@ -132,29 +118,3 @@ def test_a_fabric_of_some_links_of_a_chip_need_not_have_all_of_their_rate(counte
     before, _, after = files[name].partition("links_per_chip: 4, topology: ")
     files[name] = before + counted + (after if counted == "topology: " else after.partition("}}")[2])
     assert [] == findings(files)
-
-
-@SYSTEMS
-@pytest.mark.parametrize("rate", CORRECT)
-def test_the_engine_uses_the_rate_in_one_direction(rate: str, system: str) -> None:
-    found = graph(*texts("{both: 7168 Gbps}" if rate == "7168 Gbps" else rate, system=system).values())
-    assert [3584e9 / 8] == [level.rate for level in lower(found, system).levels]
-
-
-def test_a_step_takes_the_time_of_the_right_rate(tmp_path: Path) -> None:
-    """A rate that is half of the right one, which the check reports, makes the step longer."""
-    times = {}
-    for number, rate in enumerate(
-        ("{per_direction: 3584 Gbps}", "{both: 7168 Gbps}", "7168 Gbps", "{both: 3584 Gbps}")
-    ):
-        for name, text in texts(rate).items():
-            file = tmp_path / str(number) / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        cat = trnspec.load([str(tmp_path / str(number))])
-        inputs = {"model": "llama-3.1-70b", "on": "pod", "seq": 8192, "global_batch": 16, "tp": 16, "must_fit": False}
-        times[rate] = trnspec.evaluate("training", cat, **inputs)["step_time"]
-
-    one, both, bare, half = times.values()
-    assert one == both == bare
-    assert half > 1.2 * one

@@ -24,20 +24,6 @@ from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
 
 
-def test_the_dense_rate_represents_the_sparse_one():
-    explanations = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
-
-    assert explanations["dense-sparse"] == "this is the dense rate of bf16: 667 TFLOPS"
-
-
-def test_the_sparse_total_represents_the_dense_one():
-    part = of_server(server="trn2.48xlarge")
-    site = sites(bare(), "trn2.48xlarge", "stated.peak.dense.bf16")[0]
-    explanations = explain_case(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
-
-    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 41 PFLOPS")] == explanations
-
-
 def test_the_sparse_rate_of_another_type_is_not_named():
     """Four types share the sparse rate; only that of the same type is explanations."""
     explanations = [
@@ -54,68 +40,12 @@ def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more:
     return Case(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
 
 
-def test_memory_has_no_sparse_rate():
-    """Host memory in the column of device memory is another row, not another kind of rate."""
-    explanations = causes("8,192 GiB", "6,144 GiB", at=("trn2-ultraserver", "stated.memory.capacity"), graph=bare())
-
-    assert "dense-sparse" not in explanations
-    assert explanations["swapped-row"] == "this is the figure of stated.host.memory: 8,192 GiB"
-
-
-def test_hypothesis_of_a_figure_of_another_row():
-    explanations = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
-
-    assert explanations["swapped-row"] == "this is the figure of fp32: 47.5 TFLOPS"
-
-
 def test_rows_that_share_a_figure_are_reported_together():
     explanations = [
         e.sentence for e in explain_case(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"
     ]
 
     assert explanations == ["this is the figure of tf32 and 3 others: 190 TFLOPS"]
-
-
-@pytest.mark.parametrize("printed", ["100 TFLOPS", "380 GFLOPS"])
-def test_no_other_row(printed):
-    assert not {"swapped-row", "dense-sparse", "neighbour"} & set(causes(printed, "190 TFLOPS", at=PEAK, graph=bare()))
-
-
-def test_hypothesis_of_tensor_engine_rate():
-    explanations = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert explanations["tensor-engine"] == "this is the rate of the tensor engines alone: 629.1 TFLOPS"
-
-
-def test_all_engines_where_the_tensor_engines_belong():
-    explanations = causes("667 TFLOPS", "629.1 TFLOPS", at=("trainium2", "tensor_peak.dense.bf16"), graph=bare())
-
-    assert explanations["tensor-engine"] == "this is the rate of all engines together: 667 TFLOPS"
-
-
-def test_hypothesis_of_tensor_engine_total():
-    part = of_server(server="trn2.48xlarge")
-    explanations = causes(
-        "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
-    )
-
-    assert explanations["tensor-engine"] == "this is the rate of the tensor engines alone: 16 x 629.1 TFLOPS"
-
-
-def test_tensor_engines_of_another_type_are_not_named():
-    explanations = causes("629.1 TFLOPS", "181 TFLOPS", at=("trainium2", "peak.dense.fp32"), graph=bare())
-
-    assert "tensor-engine" not in explanations
-
-
-def test_an_older_claim():
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
-    explanations = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
-
-    assert (
-        explanations["older-claim"]
-        == "this is the value of neuron-trn1-2023-02 for peak.dense.bf16 (superseded): 210 TFLOPS"
-    )
 
 
 def test_sources_that_print_the_same_are_reported_together():
@@ -140,13 +70,6 @@ def test_a_claim_does_not_explain_itself():
     assert explain(suspect, graph) == []
 
 
-def test_claim_on_another_figure_is_not_an_older_claim():
-    graph = claim(bare(), "trainium1", "spec.peak.dense.int8", "420 TOPS")
-    explanations = causes("420 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
-
-    assert "older-claim" not in explanations
-
-
 def test_the_total_of_an_older_claim():
     """16 x 210 TFLOPS is printed where the chip has 190 by now."""
     graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
@@ -155,12 +78,6 @@ def test_the_total_of_an_older_claim():
 
     assert "older-claim" in explanations
     assert explanations["older-claim"].endswith(": 16 x 210 TFLOPS")
-
-
-def test_a_neighbouring_generation():
-    explanations = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert explanations["neighbour"] == "this is the figure of trainium1: 190 TFLOPS"
 
 
 def test_widely_shared_value_is_not_an_explanation():
@@ -172,19 +89,6 @@ def test_widely_shared_value_is_not_an_explanation():
         explanations = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=graph)
 
         assert ("neighbour" in explanations) == reported
-
-
-def test_no_neighbour_with_the_value():
-    explanations = causes("200.0 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert "neighbour" not in explanations
-
-
-def test_neighbouring_value_is_not_an_explanation():
-    """trn2u.48xlarge has the same EFA as trn2.48xlarge: that it does is no reason for another figure."""
-    explanations = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "network.bandwidth"), graph=bare())
-
-    assert "neighbour" not in explanations
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import bare, claim, put, shipped
-from trnspec.checks.reconcile.proportions import Share, proportions
+from trnspec.checks.reconcile.proportions import proportions
 from trnspec.graph.graph import Graph
-from trnspec.quantities.quantity import parse
 
 
 def described(graph: Graph) -> dict[str, list[tuple[str, str, str]]]:
@@ -37,12 +36,6 @@ def test_hosts_are_sized_by_server() -> None:
     )
     # Only one UltraServer of this chip: nothing differs.
     assert "vCPUs per trainium2" not in found
-
-
-def test_equal_shares_are_not_shown() -> None:
-    equal = put(bare(), "trn3-gen2-ultraserver", "stated.host.vcpus", 12 * 144)
-
-    assert "vCPUs per trainium3" not in described(equal)
 
 
 def test_network_bandwidth_of_a_chip() -> None:
@@ -126,11 +119,3 @@ def test_rates_of_one_date_are_compared() -> None:
     ]
 
     assert verdicts == [{""}, {"superseded"}]
-
-
-@pytest.mark.parametrize(
-    ("low", "unit", "shown"), [("2.9 TB/s", "TB/s", "2.9 TB/s"), ("192 GiB", "GiB", "192 GiB"), ("12x", "", "12")]
-)
-def test_quotients_have_four_digits(low: str, unit: str, shown: str) -> None:
-    """Of the middle of their interval."""
-    assert str(Share("any", parse(low, None).interval, unit)) == shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.rules import bare, claim, put, shipped
-from trnspec.checks.reconcile.relations import claimed_paths, failing, relations
+from tests.support.rules import bare, claim, shipped
+from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 
@@ -67,33 +67,11 @@ def test_every_relation_of_the_catalog_holds():
     assert [r for r in every if not (r.is_stated and r.holds)] == []
 
 
-def test_failing_relations_are_cached_for_a_graph():
-    graph = put(bare(), "trainium1", "peak.dense.bf16", "191 TFLOPS")
-
-    assert failing(graph)
-    assert failing(graph) is failing(graph)
-    assert failing(graph) != failing(bare())
-
-
 def test_a_claim_is_related_to_the_adopted_figure():
     graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp16}", "190 TFLOPS")
     claims = {(dotted(r.total.path), str(r.terms[0].part.value)) for r in relations(graph) if r.is_claim}
 
     assert {("spec.peak.dense.bf16", "190 TFLOPS"), ("spec.peak.dense.fp16", "190 TFLOPS")} == claims
-
-
-@pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
-def test_a_claim_that_was_judged_is_not_expected_to_hold(verdict):
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict=verdict, reason="For a reason.")
-
-    assert not [r for r in relations(graph) if r.is_claim]
-
-
-@pytest.mark.parametrize(
-    ("at", "says"), [("spec.memory.technology", "HBM2"), ("spec.memory", "none"), ("spec.peak.dense.bf16", "fast")]
-)
-def test_words_are_in_no_relation(at, says):
-    assert not [r for r in relations(claim(bare(), "trainium1", at, says)) if r.is_claim]
 
 
 def test_a_claim_represents_a_total_that_is_not_adopted():

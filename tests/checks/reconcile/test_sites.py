@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import bare, claim, interval, put, shipped, sites, term
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from tests.support.rules import bare, claim, put, sites, term
+from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, parse
 
@@ -34,18 +34,6 @@ def links(inner: str, outer: str, total: str) -> Relation:
     return Relation(sites(graph, "trainium2", "links.bandwidth.both")[0], terms, "links")
 
 
-def test_locations_of_figures_counts_and_words():
-    figure, count, word, nothing, group = sites(
-        shipped(), "trainium1", "memory.capacity", "cores.count", "memory.technology", "power", "memory"
-    )
-
-    assert parse("32 GiB") == figure.value
-    assert count.value == 2
-    assert word.value is None
-    assert nothing.value is None
-    assert group.value is None
-
-
 @pytest.mark.parametrize(
     ("says", "value"), [("210 TFLOPS", parse("210 TFLOPS")), (16, 16), ("a lot", None), ("16", None), ("", None)]
 )
@@ -54,12 +42,6 @@ def test_site_of_a_claim(says, value):
     node = graph.named("trainium1")
 
     assert value == Site(node, ("spec", "peak", "dense", "bf16"), 0).value
-
-
-def test_a_count_is_exact():
-    (count,) = sites(bare(), SERVER, "chips.count")
-
-    assert Interval.point(16) == count.interval
 
 
 def test_figure_and_claim_are_two_sites_in_two_places():
@@ -72,43 +54,6 @@ def test_figure_and_claim_are_two_sites_in_two_places():
     assert said.place == ("claims", 0, "says")
     assert str(figure) == "peak.dense.bf16 of trainium1"
     assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
-
-
-def test_location_kind_of_a_value():
-    (site,) = sites(shipped(), "trainium1", "memory.capacity")
-
-    assert site.location.file.endswith("trainium1.yaml")
-    assert site.location.text == "memory.capacity of trainium1 is 32 GiB"
-    assert site.location.place is not None
-
-
-def test_a_term_in_words():
-    assert str(relation().terms[0]) == "16 x 190 TFLOPS of trainium1"
-    assert (
-        str(term(bare(), ("neuronlink-v3", "bandwidth.per_direction"), factor=2)) == "2 x 128 GByte/s of neuronlink-v3"
-    )
-    assert str(term(bare(), (SERVER, "fabric.bandwidth.both"))) == "384 GB/sec of trn1.32xlarge"
-
-
-def test_sixteen_chips_and_their_total():
-    found = relation()
-
-    assert found.is_stated
-    assert found.holds
-    assert not found.is_claim
-    assert interval("190 TFLOPS").scaled(16) == found.expected
-    assert {SERVER, "trainium1"} == {s.node.name for s in found.sites}
-    assert len(found.sites) == 3
-
-
-def test_expected_value_of_each_side():
-    found = relation()
-    total, count, part = found.sites
-
-    assert interval("190 TFLOPS").scaled(16) == found.expects(total)
-    assert interval("3,040 TFLOPS").scaled(Fraction(1, 16)) == found.expects(part)
-    assert interval("3,040 TFLOPS").ratio(interval("190 TFLOPS")) == found.expects(count)
-    assert found.expects(sites(bare(), "trainium2", "cores.count")[0]) is None
 
 
 def test_expected_value_of_one_term():
@@ -151,10 +96,6 @@ def test_a_relation_needs_all_its_sides_in_one_dimension():
     assert not other.is_stated
     assert not counts.is_stated
     assert Relation(other.total, other.terms, "x", across=True).is_stated
-
-
-def test_a_relation_with_a_claim():
-    assert Relation(relation().total, relation().terms, CLAIM).is_claim
 
 
 @given(st.integers(1, 40), st.integers(1, 9999), st.integers(1, 99_999))

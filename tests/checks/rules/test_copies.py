@@ -73,19 +73,6 @@ def test_copy_without_a_change(tmp_path, kind) -> None:
     assert hint == f"write another among the aliases of {original}, or remove one of the two"
 
 
-def test_prices_under_another_name(tmp_path) -> None:
-    """A list of prices has the name of its server, so that a copy of it has another name."""
-    text = (shipped() / "prices/trn1.32xlarge-prices.yaml").read_text(encoding="utf-8")
-    text = text.replace("trn1.32xlarge-prices", "trn2u.48xlarge-prices").replace("4.1506 USD/h", "4.2506 USD/h")
-    (tmp_path / "trn2u.48xlarge-prices.yaml").write_text(text, encoding="utf-8")
-
-    found = {
-        (d.code, d.where.place.line, d.hint) for d in validate([tmp_path]).report.diagnostics if d.code == "TRN205"
-    }
-
-    assert ("TRN205", 5, "write trn1.32xlarge-prices") in found
-
-
 def test_similar_documents_of_the_catalogs_are_no_copies() -> None:
     """Sizes of one family, variants of a chip, models of one architecture: the most similar pairs there are."""
     known = load(PLUGINS)

@@ -9,13 +9,11 @@ import pytest
 
 from tests.support.rules import bare, claim, found, shipped, stopped_after
 from trnspec.graph.graph import Graph
-from trnspec.graph.products import about, chips_of
 from trnspec.model.document import Claim
 from trnspec.model.ref import Ref
 
 BF16 = "spec.peak.dense.bf16"
 PAGE = "neuron-trainium-2026-08"
-REASON = "For a reason."
 TODAY = date.today()
 
 
@@ -49,16 +47,6 @@ def test_many_equal_claims_of_one_source_are_not_compared_in_pairs():
         reported = found("TRN309", graph)
 
     assert {f"claims.{n}.source" for n in range(3000, 6001)} == {path for _, path in reported}
-
-
-def test_products():
-    graph = shipped()
-
-    assert chips_of(graph, graph.named("trn2-ultraserver")) == {"trainium2"}
-    assert chips_of(graph, graph.named("llama-3.1-8b")) == set()
-    assert about(graph, "neuron-trn1-2026-08") == {"trainium1"}
-    assert about(graph, "neuron-trainium2-2026-08") == {"trainium2"}
-    assert about(graph, "ec2-api-moto-5.2.1") == set()
 
 
 @pytest.mark.parametrize(("days", "reported"), [(0, False), (1, True)])

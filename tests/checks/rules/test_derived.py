@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import beside, findings, found, put, shipped
+from tests.support.rules import beside, findings, found, shipped
 from trnspec.graph.formulas import value_of
 from trnspec.quantities.formula import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, parse
@@ -60,15 +60,6 @@ def test_rounding_is_carried_through(text, expected):
     assert expected == evaluate(text)
 
 
-def test_the_peak_of_a_tensor_engine():
-    """128 x 128 multipliers at 2.4 GHz do 78.6 TFLOPS, and a clock of two digits leaves 2 per cent open."""
-    value = evaluate("128 x 128 x 2 x 2.4 GHz")
-
-    assert Fraction("78.6432e12") in value
-    assert value.high is not None
-    assert Fraction("0.04") < value.high / value.low - 1 < Fraction("0.05")
-
-
 @pytest.mark.parametrize(("text", "word"), FORMULAS["errors"])
 def test_garbage_is_refused_with_a_reason(text, word):
     with pytest.raises(FormulaError, match=r".") as raised:
@@ -77,18 +68,14 @@ def test_garbage_is_refused_with_a_reason(text, word):
     assert word in str(raised.value)
 
 
-def test_as_many_brackets_as_are_allowed():
-    assert exact("(" * MOST_BRACKETS + "1" + ")" * MOST_BRACKETS) == 1
-
-
-def test_brackets_beside_each_other_are_not_deep():
-    assert exact(" + ".join(["(1)"] * 50)) == 50
-
-
-@pytest.mark.parametrize("depth", [MOST_BRACKETS + 1, 150, 100_000])
-def test_deep_brackets_do_not_crash(depth):
+@pytest.mark.parametrize("depth", [MOST_BRACKETS, MOST_BRACKETS + 1, 100_000])
+def test_depth_of_brackets_is_limited(depth):
+    text = "(" * depth + "1" + ")" * depth
+    if depth == MOST_BRACKETS:
+        assert exact(f"{text} + {text}") == 2
+        return
     with pytest.raises(FormulaError, match=r"brackets|characters"):
-        evaluate("(" * depth + "1" + ")" * depth)
+        evaluate(text)
 
 
 def test_a_long_formula_is_refused():
@@ -145,29 +132,6 @@ def test_any_text_gives_a_value_or_a_reason(text):
     assert reported
 
 
-@pytest.mark.parametrize(
-    ("value", "formula", "codes"),
-    [
-        ("96 GB/s", "384 GB/s / 4 links", 0),
-        ("96 GB/s", "384 GB/s / 4", 0),
-        ("98 GB/s", "384 GB/s / 4 links", 1),
-        ("96 GB/s", "384 GB/s / 3 links", 1),
-        ("96 GB/s", "384 GB/s /", 1),
-        ("96 GB/s", "384 GB/s / 0", 1),
-    ],
-)
-def test_a_figure_must_follow_its_formula(value, formula, codes):
-    found = findings("TRN404", beside(LINK % (value, formula)))
-
-    assert ["TRN404"] * codes == [d.code for d in found]
-
-
-def test_finding_states_the_value_of_the_formula():
-    (found,) = findings("TRN404", beside(LINK % ("98 GB/s", "384 GB/s / 4 links")))
-
-    assert found.message == "spec.bandwidth.both is 98 GB/s, but 384 GB/s / 4 links is 96 GB/s"
-
-
 # Formulas with figures of documents.
 
 
@@ -192,29 +156,6 @@ def test_operands_are_figures_of_documents(formula, expected):
 def test_operands_without_a_value(formula):
     with pytest.raises(FormulaError):
         value_of(formula, shipped().named("trn2.48xlarge"), shipped())
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "value"),
-    [
-        ("efa-v3", "bandwidth.per_direction", "100 Gbps"),
-        ("trn2.48xlarge", "network.bandwidth", "1,600 Gbps"),
-    ],
-)
-def test_printed_figures_are_checked(name, path, value):
-    figures = {p for n, p in found("TRN404", put(shipped(), name, path, value)) if n == "trn2.48xlarge"}
-
-    assert figures
-    assert figures <= {
-        f"spec.other.{figure}.value"
-        for figure in ("network_card_peak", "network_card_baseline", "efa_per_rank_lnc2", "efa_per_rank_lnc1")
-    }
-
-
-def test_check_of_a_printed_figure():
-    graph = beside(LINK.replace("derived", "check") % ("98 GB/s", "384 GB/s / 4"))
-
-    assert ("wire", "spec.bandwidth.both.value") in found("TRN404", graph)
 
 
 def test_every_formula_is_checked():

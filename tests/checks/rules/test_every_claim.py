@@ -96,37 +96,6 @@ def test_every_path_of_a_claim_is_checked(code: str) -> None:
     assert reported(code, graph, node, several) == reported(code, graph, node, node.claims)
 
 
-REFERRING = (
-    "TRN303",
-    "TRN308",
-    "TRN402",
-    "TRN403",
-    "TRN404",
-    "TRN407",
-    "TRN408",
-    "TRN409",
-    "TRN502",
-    "TRN503",
-    "TRN504",
-)
-
-
-@pytest.mark.parametrize("code", REFERRING)
-def test_no_finding_refers_to_itself(code: str) -> None:
-    """What it refers to is elsewhere, in a document that is known."""
-    text = next(text for heading, text in examples(rule(code).code) if heading == "Example")
-    graph = beside(text)
-    files = {n.document.file for n in graph}
-    reported_ = findings(code, graph)
-
-    assert reported_
-    for diagnostic in reported_:
-        places = [(where.file, where.place) for where in diagnostic.see]
-        assert (diagnostic.where.file, diagnostic.where.place) not in places
-        assert len(places) == len(set(places))
-        assert {file for file, _ in places} <= files
-
-
 def test_a_superseded_figure_is_found_behind_a_path_without_one() -> None:
     text = next(text for heading, text in examples(rule("TRN305").code) if heading == "Example")
     several = text.replace("at: spec.peak.dense.bf16", 'at: "spec.peak.dense.{fp8,bf16,fp16}"')

@@ -33,8 +33,6 @@ from trnspec.model.transformers.model import (
 )
 
 LLAMA = shipped().named("llama-3-8b").spec
-MIXTRAL = shipped().named("mixtral-8x7b").spec
-DEEPSEEK = shipped().named("deepseek-v3").spec
 SMALL = st.integers(1, 40)
 FORMS = st.sampled_from(["gated", "plain"])
 BIAS = st.sampled_from(["none", "all"])
@@ -240,51 +238,10 @@ def test_active_parameters_are_those_with_as_many_experts(spec):
     assert parameters_of(spec) == active_parameters_of(every)
 
 
-@given(heads=SMALL, size=SMALL, hidden=SMALL, bias=st.sampled_from(["none", "qkv", "all"]))
-def test_grouped_queries_with_a_group_for_each_head_are_multi_head(heads, size, hidden, bias):
-    attention = Attention(heads=heads, kv_heads=heads, head_size=size, bias=bias)
-    made = dimensions(evolve(LLAMA, hidden=hidden, attention=attention))
-    assert (4 * hidden * heads * size, 2 * heads * size) == (made.attention_weights, made.kv_elements)
-    one = dimensions(evolve(LLAMA, hidden=hidden, attention=evolve(attention, kv_heads=1)))
-    assert (2 * hidden * (heads + 1) * size, 2 * size) == (one.attention_weights, one.kv_elements)
-
-
-@given(width=SMALL, form=FORMS, bias=BIAS)
-def test_one_expert_is_a_dense_network_with_a_router(width, form, bias):
-    dense = evolve(LLAMA, feed_forward=FeedForward(width=width, form=form, bias=bias))
-    one = evolve(LLAMA, feed_forward=None, experts=Experts(count=1, active=1, width=width, form=form, bias=bias))
-    made = dimensions(one)
-    assert parameters_of(dense) == parameters_of(one) - LLAMA.layers * LLAMA.hidden
-    assert parameters(dimensions(dense)) == parameters(evolve(made, router_weights=0.0))
-
-
 def test_counts_beyond_2_to_53_are_exact():
     huge = evolve(LLAMA, layers=10**15 + 1, hidden=10**9 + 7)
     h = 10**9 + 7
     assert 2 * 128256 * h + (10**15 + 1) * (h * 128 * 80 + 3 * h * 14336 + 2 * h) + h == parameters_of(huge)
-
-
-def test_the_dimensions_of_latent_attention():
-    made = dimensions(DEEPSEEK)
-    assert (192.0, 128.0, 576.0, 1.0) == (made.qk_size, made.v_size, made.kv_elements, made.kv_heads)
-    assert (58.0, 61.0, 256.0, 8.0, 2048.0) == (
-        made.expert_layers,
-        made.layers,
-        made.experts,
-        made.active,
-        made.shared_width,
-    )
-
-
-def test_windows_and_directions():
-    def seen(name):
-        made = dimensions(shipped().named(name).spec)
-        return made.window, made.windowed_layers, made.causal
-
-    assert (128.0, 18.0, 1.0) == seen("gpt-oss-120b")
-    assert (4096.0, 32.0, 1.0) == seen("mistral-7b")
-    assert (0.0, 0.0, 1.0) == seen("llama-3-8b")
-    assert (0.0, 0.0, 0.0) == seen("bert-large")
 
 
 def test_nothing_is_left_out_of_the_dimensions():

@@ -18,10 +18,6 @@ LLAMA = shipped().named("llama-3-8b").spec
 DEEPSEEK = shipped().named("deepseek-v3").spec
 
 
-def test_the_shipped_models_are_sound():
-    assert [] == findings("TRN405", shipped()) + findings("TRN406", shipped())
-
-
 @pytest.mark.parametrize(
     ("base", "stated", "cause"),
     [
@@ -93,10 +89,6 @@ def test_dimensions_behind_a_rounded_total(base, total, times, fitting, places):
     assert [finding.where.path, *(s.path for s in finding.see)] == [("spec", *p.split(".")) for p in places]
 
 
-def test_sizes_in_names_of_shipped_models():
-    assert [] == findings("TRN407", shipped())
-
-
 def test_a_difference_that_is_not_listed():
     """Each value is shown as it is: a number, a word, or that there is none."""
     base, text = "llama-3-8b", "{}, but {} in llama-3-8b, which has the same dimensions"
@@ -163,10 +155,6 @@ def test_round_numbers_near_a_dimension(present):
 
     assert near - {present} == set(numbers)
     assert numbers == sorted(numbers, key=lambda n: abs(math.log(n / present)))
-
-
-def test_round_numbers_near_a_large_dimension():
-    assert {1 << 38, 7 << 38, 1 << 42} < set(_round_numbers(1 << 40))
 
 
 @pytest.mark.parametrize("off", [1, MOST_PADDING, MOST_PADDING + 1, -1, -MOST_PADDING, -MOST_PADDING - 1])

@@ -1,31 +1,40 @@
-"""Slips of known cause, made in a catalog one at a time: what the hints of findings are measured by."""
+"""Slips of known cause, made in a catalog one at a time: what rules and the hints of their findings are measured by."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import random
 import re
+from collections import defaultdict
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from tests.support.mutations import Change, changed, determined, is_about_another, sites
 from trnspec.api import registry
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
-from trnspec.checks.reconcile.relations import claimed_paths
+from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
+from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
 from trnspec.checks.runner import apply_waivers, run
 from trnspec.graph.formulas import value_of
-from trnspec.graph.graph import Graph as NewGraph
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import Graph, figure_at
 from trnspec.loading.pipeline import load_document
+from trnspec.loading.structure import plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import FigureShape, NumberShape, dotted, leaves, spread
+from trnspec.model.rounded import RoundedCount, interval_of
+from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Qualifier, Quantity, parse
+from trnspec.model.transformers.contradictions import contradictions
+from trnspec.model.transformers.counting import active_parameters_of, parameters_of
+from trnspec.model.transformers.model import Model
+from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
 from trnspec.yaml import read_text
 
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from trnspec.diagnostics import Diagnostic
-    from trnspec.graph.graph import Graph
+    from trnspec.model.chip import Chip
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule
     from trnspec.yaml import Path
@@ -60,8 +69,14 @@ CAUSES: dict[str, frozenset[str]] = {
     "price": frozenset({"price", "decimal-point", "prefix"}),
     "date": frozenset({"TRN307", "TRN308", "TRN310"}),
     "source": frozenset({"TRN307", "TRN308", "TRN309", "TRN310", "TRN311"}),
+    "verdict": frozenset({"TRN303", "TRN312"}),
+    "topology": frozenset({"TRN501", "TRN502", "TRN503"}),
 }
 """The kinds of slips, and the causes that name each of them rightly: identifiers of hypotheses, or codes of rules."""
+
+
+Place = tuple[str, "Path"]
+"""A document by name, and a path in it."""
 
 
 @frozen
@@ -69,18 +84,18 @@ class Slip:
     """One slip.
 
     Attributes:
-        kind: One of :data:`CAUSES`.
+        kind: One of :data:`CAUSES`, or a kind of a test.
         name: The document.
         path: The changed place.
         before: What the catalog has there.
-        after: What is written instead.
+        after: What is written instead: a figure as printed, a count, a name, a verdict, a list, or ``None``.
     """
 
     kind: str
     name: str
     path: Path
-    before: str
-    after: str
+    before: Any
+    after: Any
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.name} {dotted(self.path)} {self.before} -> {self.after}"
@@ -120,6 +135,8 @@ def slips(graph: Graph) -> Iterator[Slip]:
             yield from _dimensions(node, known)
             continue
         yield from _references(graph, node)
+        yield from _dropped(node)
+        yield from _verdicts(node)
         mine = {path: v for path, v in sites(node).items() if (node.name, path) in known}
         for path, value in mine.items():
             if isinstance(value, Figure):
@@ -164,6 +181,11 @@ def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dic
             yield Slip(kind, node.name, path, quantity.text, after)
 
 
+_FAR = 1.1
+"""Values that differ by this factor are not roundings of each other."""
+
+_GENERATION = re.compile(r"(?:trn|trainium|inf|inferentia)([0-9]?)(?![a-z0-9])")
+
 _EXACT = 4
 """Digits from which a factor of 1.024 is not rounding."""
 
@@ -197,7 +219,7 @@ def _dimensions(node: Node[Any], known: Collection[tuple[str, Path]]) -> Iterato
     for path, value in sites(node).items():
         if isinstance(value, int) and (node.name, path) in known and path[1] != "parameters" and value > 1:
             for other in (2 * value, value // 2, value + 1, value - 1):
-                yield Slip("dimension", node.name, path, str(int(value)), str(other))
+                yield Slip("dimension", node.name, path, int(value), other)
 
 
 def _prices(node: Node[Any]) -> Iterator[Slip]:
@@ -327,13 +349,36 @@ def _scaled(quantity: Quantity, factor: Fraction) -> str:
     return f"{float(number):,.{places}f}{quantity.unit.separator or ' '}{quantity.unit.symbol}"
 
 
+def _dropped(node: Node[Any]) -> Iterator[Slip]:
+    """A topology without one of its dimensions or levels."""
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        levels = [{"name": s.name, "count": s.count, "chips": s.chips} for s in fabric.topology.levels]
+        for key, items in (("dimensions", list(fabric.topology.dimensions)), ("levels", levels)):
+            for index in range(len(items)):
+                yield Slip(
+                    "topology", node.name, ("spec", part, "topology", key), items, items[:index] + items[index + 1 :]
+                )
+
+
+def _verdicts(node: Node[Any]) -> Iterator[Slip]:
+    """Another verdict on a claim whose value is far from the adopted one."""
+    for index, claim in enumerate(node.claims):
+        if claim.verdict not in (None, "agrees") and _differs(node, index):
+            for verdict in ("rounded", "agrees", None):
+                if verdict != claim.verdict:
+                    yield Slip("verdict", node.name, ("claims", index, "verdict"), claim.verdict, verdict)
+
+
 def _count(node: Node[Any], path: Path, value: int) -> Iterator[Slip]:
     if value < 2 or value > 10_000:
         return
     for other in {value * 2, value + 1, value - 1}:
         # A change within the rounding of the figures that a count multiplies cannot be noticed.
         if other > 0 and abs(other - value) > value / 20:
-            yield Slip("count", node.name, path, str(int(value)), str(other))
+            yield Slip("count", node.name, path, int(value), other)
 
 
 def _dates(node: Node[Source]) -> Iterator[Slip]:
@@ -355,24 +400,25 @@ def _sources(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
             yield Slip("source", node.name, ("metadata", "source"), source.name, page.name)
 
 
-def sampled(graph: Graph, size: int, seed: int) -> list[Slip]:
-    """A sample with about as many slips of each kind."""
-    chosen = random.Random(seed)  # a sample
-    by_kind: dict[str, list[Slip]] = {kind: [] for kind in CAUSES}
-    for slip in slips(graph):
+def sampled(every: Iterable[Slip], each: int, seed: int) -> list[Slip]:
+    """A sample with as many slips of each kind."""
+    by_kind: dict[str, list[Slip]] = defaultdict(list)
+    for slip in every:
         by_kind[slip.kind].append(slip)
-    each = -(-size // len(by_kind))
-    return [s for some in by_kind.values() for s in chosen.sample(some, min(each, len(some)))][:size]
+    chosen = random.Random(seed)
+    return [s for some in by_kind.values() for s in chosen.sample(some, min(each, len(some)))]
 
 
 def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     """What is reported of a slip: the finding at its place if there is one, else the first."""
     if slip.kind == "unquoted":
         return _unquoted(graph, slip, rules)
-    made = _changed(graph, slip)
-    found = [d for d in apply_waivers(run(rules, made), made)[0] if d.code not in ("TRN304", "TRN900")]
+    made = changed(graph, slip).focused_on([slip.name])
+    found = findings(made, rules)
     file = graph.named(slip.name).document.file
-    here = [d for d in found if d.where.file == file and d.where.path[: len(slip.path)] == slip.path]
+    # A verdict is reported at the value of its claim.
+    path = slip.path[:2] if slip.kind == "verdict" else slip.path
+    here = [d for d in found if d.where.file == file and d.where.path[: len(path)] == path]
     first = next(iter(here or found), None)
     if first is None:
         return Result(slip, "", location=False)
@@ -382,7 +428,7 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     elif first.code == "TRN404":
         causes = _of_formula(made, first)
         cause = causes[0].id if causes else "none"
-    for suspect in blamed(made):
+    for suspect in blamed(made) if slip.kind != "verdict" else ():
         site = suspect.site
         if site.node.document.file == first.where.file and site.place == first.where.path:
             causes = explain(suspect, made)
@@ -398,7 +444,7 @@ def _unquoted(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     problems = sorted(loaded.problems, key=lambda p: (p.place is not None, p.place))  # in the order of a report
     found = [(p.path, p.hint or p.message) for p in problems]
     if loaded.node is not None:
-        made = NewGraph({**graph.nodes, old.name: loaded.node})
+        made = Graph({**graph.nodes, old.name: loaded.node})
         found += [(d.where.path, d.hint or d.message) for d in run(rules, made) if d.code != "TRN304"]
     here = [(path, hint) for path, hint in found if path[: len(slip.path) - 1] == slip.path[:-1]]
     hint = next((hint for _, hint in here or found), "")
@@ -412,9 +458,11 @@ def _named(slip: Slip, finding: Diagnostic) -> str:
     if slip.kind == "price":
         return "price" if "a factor of" in finding.hint else finding.code
     if slip.kind == "dimension":
-        number = f"{int(slip.before):,}"
+        number = f"{slip.before:,}"
         values = re.findall(r"[0-9][0-9,]*", f"{finding.message} {finding.hint}")
-        is_right = finding.where.path[: len(slip.path)] == slip.path and (number in values or slip.before in values)
+        is_right = finding.where.path[: len(slip.path)] == slip.path and (
+            number in values or str(slip.before) in values
+        )
         is_right |= f"likely cause: a wrong dimension: {number} for {dotted(slip.path[1:])} " in finding.hint
         return "dimension" if is_right else "another" if "likely cause" in finding.hint else finding.code
     return finding.code
@@ -434,10 +482,164 @@ def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:
     return []
 
 
-def _changed(graph: Graph, slip: Slip) -> Graph:
+def changed(graph: Graph, slip: Slip) -> Graph:
+    """The catalog with a slip, by way of plain data, as if it had been read so."""
     node = graph.named(slip.name)
-    if slip.path == ("metadata", "source"):
-        metadata = evolve(node.metadata, source=Ref(slip.after))
-        return NewGraph({**graph.nodes, node.name: evolve(node, metadata=metadata)})
-    after: Any = int(slip.after) if slip.kind in ("count", "dimension") else slip.after
-    return changed(graph, Change(slip.kind, slip.name, ((slip.path, after),), (slip.before,)))
+    data = copy.deepcopy(plain(node))
+    *above, last = slip.path
+    holder: Any = functools.reduce(lambda inside, step: inside[step], above, data)
+    if slip.after is None:
+        del holder[last]
+    elif isinstance(holder, dict) and isinstance(holder.get(last), dict):
+        holder[last]["value"] = slip.after
+    else:
+        holder[last] = slip.after
+    if slip.path[0] == "spec":
+        return graph.replace(node.name, structure(node.kind, type(node.spec), node.document, data).spec)
+    made = structure(node.kind, type(node.spec), node.document, data)
+    return Graph({**graph.nodes, node.name: evolve(node, metadata=made.metadata, claims=made.claims)})
+
+
+def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
+    """What some rules find in a catalog, waivers applied; an idle waiver is no finding here."""
+    found = apply_waivers(run(rules, graph), graph)[0]
+
+    assert not [d for d in found if d.code == "TRN900"], found
+
+    return [d for d in found if d.code != "TRN304"]
+
+
+# Which figures something determines: a slip of another one cannot be noticed.
+
+
+def sites(node: Node[Any]) -> dict[Path, Figure | int]:
+    """Every adopted figure and count that a document states, in the order of its classes."""
+    found = leaves(node.spec, ("spec",))
+    return {
+        path: v
+        for path, shape, v in found
+        if isinstance(shape, (FigureShape, NumberShape)) and path in node.document.places
+    }
+
+
+def determined(graph: Graph) -> dict[Place, set[str]]:
+    """The figures and counts that some other figure determines, each with how.
+
+    ``sum``: it is a total, a part or a count of a relation between adopted figures;
+    ``source``: another source says the same, with no verdict or with "agrees";
+    ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
+    ``formula``: it is derived, or a formula of other figures gives it;
+    ``base``: it is a dimension that a model has in common with the one it is built on;
+    ``topology``: a declared topology gives it, or is given by it;
+    ``parameters``: it is a parameter count, or a dimension that enters one.
+
+    Bounds do not determine: a sparse rate must be above the dense one, which says little of how much it is.
+    """
+    found: dict[Place, set[str]] = defaultdict(set)
+    for relation in relations(graph):
+        for site in relation.sites:
+            if site.claim is None:
+                found[site.node.name, site.path].add("source" if relation.is_claim else "sum")
+    for node in graph:
+        for path, figure in graph.figures(node).items():
+            if figure.derived is not None or figure.check is not None:
+                found[node.name, path].add("formula")
+        for place in _wired(node):
+            found[place].add("topology")
+        for place in _divided(graph, node):
+            found[place].add("ratio")
+        for place in _counted(node):
+            found[place].add("parameters")
+        for place in _inherited(graph, node):
+            found[place].add("base")
+    return dict(found)
+
+
+def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
+    for index, ratio in enumerate(getattr(node.spec, "ratios", ())):
+        older = graph.find(ratio.over)
+        if older is None or ratio.verdict not in RATIO_AGREES:
+            continue
+        for path in claimed_paths(ratio.of):
+            if figure_at(node, path) is not None and figure_at(older, path) is not None:
+                yield from ((node.name, path), (older.name, path), (node.name, ("spec", "ratios", index, "says")))
+
+
+def _counted(node: Node[Any]) -> Iterator[Place]:
+    """The parameter counts of a model, and the dimensions of which another value gives another count, or none.
+
+    The other value is one more where a count is exact, and twice as many where it is rounded.
+    """
+    stated = node.spec.parameters if isinstance(node.spec, Model) else None
+    if stated is None:
+        return
+    counts = [
+        (c, getattr(stated, n))
+        for n, c in (("total", parameters_of), ("active", active_parameters_of))
+        if getattr(stated, n)
+    ]
+    for path, value in sites(node).items():
+        if path[1] == "parameters":
+            yield node.name, path
+            continue
+        for count, printed in counts:
+            rounded = isinstance(printed, RoundedCount)
+            other = _with(node.spec, path[1:], value * 2 if rounded else value + 1)
+            if any(contradictions(other)) or not interval_of(printed if rounded else count(node.spec)).overlaps(
+                Interval.point(Fraction(count(other)))
+            ):
+                yield node.name, path
+
+
+def _inherited(graph: Graph, node: Node[Any]) -> Iterator[Place]:
+    """The dimensions that a model has in common with its base, in both documents."""
+    base = node.spec.base if isinstance(node.spec, Model) else None
+    if base is None:
+        return
+    differing = tuple(path for text in base.differs for path in spread(text))
+    for path in sites(node):
+        if path[1] != "parameters" and not any(path[: len(other)] == other for other in differing):
+            yield node.name, path
+            yield graph.node(base.model).name, path
+
+
+def _with(spec: Any, path: Path, value: int) -> Any:
+    step, *below = path
+    return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})
+
+
+def _wired(node: Node[Any]) -> Iterator[Place]:
+    if not isinstance(node.spec, (Server, UltraServer)):
+        return
+    count = ("chips" if isinstance(node.spec, Server) else "servers", "count")
+    for part in ("fabric", "between_servers"):
+        fabric = getattr(node.spec, part, None)
+        if fabric is None or fabric.topology is None:
+            continue
+        base: Path = ("spec", part, "topology")
+        yield node.name, ("spec", *count)
+        yield from ((node.name, (*base, key)) for key in ("dimensions", "levels"))
+        yield from ((node.name, (*base, "dimensions", i)) for i in range(len(fabric.topology.dimensions)))
+        for index in range(len(fabric.topology.levels)):
+            yield from ((node.name, (*base, "levels", index, key)) for key in ("count", "chips"))
+        if fabric.links_per_chip is not None and fabric.topology.shape != "switched":
+            yield node.name, ("spec", part, "links_per_chip")
+
+
+def is_about_another(page: str, own: str) -> bool:
+    """Whether both pages are named after a generation, such as trn1 and trainium2, and after different ones."""
+    named = [_GENERATION.findall(name) for name in (page, own)]
+    return all(named) and not {number or "1" for number in named[0]} & {number or "1" for number in named[1]}
+
+
+def _differs(node: Node[Any], index: int) -> bool:
+    """Whether the value of a claim is far from the adopted one."""
+    claim = node.claims[index]
+    if claim.verdict == "other-scope":
+        return False
+    for path in claimed_paths(claim.at)[:1]:
+        one, two = Site(node, path, index).value, Site(node, path).value
+        if isinstance(one, Quantity) and isinstance(two, Quantity) and one.value and two.value:
+            low, high = sorted((one.value, two.value))
+            return high > low * _FAR and not one.loose.overlaps(two.loose)
+    return False
