@@ -53,19 +53,6 @@ def test_metadata() -> None:
     assert pa.list_(pa.field("element", pa.int64())) == ARROW["servers"].schema.field("fabric.topology.dimensions").type
 
 
-def test_the_date_is_reported() -> None:
-    early = trnspec.load(as_of="2023-03")
-
-    assert early.to_arrow()["chips"].schema.metadata[b"as_of"] == b"2023-03"
-
-
-def test_a_table_without_rows() -> None:
-    """No cluster is there; the columns are."""
-    clusters = ARROW["clusters"]
-
-    assert (0, pa.string()) == (clusters.num_rows, clusters.schema.field("network").type)
-
-
 def test_pandas() -> None:
     frames = CAT.to_pandas()
     chips = frames["chips"].set_index("name")
@@ -229,13 +216,6 @@ def test_query_time_limit(monkeypatch) -> None:
 
     with pytest.raises(UsageError, match=r"the query took longer than 0\.05 s"):
         CAT.sql("SELECT count(*) FROM range(10000000000) AS a(i) WHERE i % 7 = 3")
-
-
-def test_one_query_does_not_change_the_next() -> None:
-    with pytest.raises(UsageError):
-        CAT.sql("DELETE FROM chips")
-
-    assert CAT.sql("SELECT name FROM chips").num_rows == 2
 
 
 # Without the extra.

@@ -15,14 +15,12 @@ import trnspec
 from tests.plugins.rack_kinds import DOCUMENTS, MODULE
 from tests.support.tables import tables
 from trnspec.builtin import plugin as builtin
-from trnspec.catalog.catalog import Catalog
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.runner import run
 from trnspec.errors import QuantityError, UsageError
-from trnspec.graph.composition import chip_count, chips, count_path, members, part_kinds, parts, servers
-from trnspec.graph.fabrics import fabric
+from trnspec.graph.composition import chip_count, chips, members, part_kinds, servers
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, total_paths
+from trnspec.graph.paths import place, total_paths
 from trnspec.graph.totals import sums, total
 from trnspec.loading.pipeline import link, load_document
 from trnspec.model.chip import Chip
@@ -102,18 +100,6 @@ def test_numbers_of_each_kind_of_part() -> None:
     }
 
 
-def test_direct_parts_and_the_paths_of_their_counts() -> None:
-    graph = tile()
-    rack = graph.named("tile-rack")
-    direct = parts(graph, rack) or ()
-
-    assert [(p.node.name, p.count) for p in direct] == [("tile-server", 3), ("tile-pod", 2)]
-    assert [dotted(count_path(rack, p.ref) or ()) for p in direct] == [
-        "spec.servers.0.count",
-        "spec.ultraservers.0.count",
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "path", "text_"),
     [
@@ -173,19 +159,6 @@ def test_a_total_over_different_chips_is_the_sum_of_each() -> None:
     assert (None, 28) == (chips(graph, mixed), chip_count(graph, mixed))
 
 
-def test_a_part_that_is_not_known_makes_every_total_unknown() -> None:
-    graph = tile()
-    rack = graph.named("tile-rack")
-    for name in ("nothing", "tile-link", "tile-rack"):
-        boxes = (evolve(rack.spec.servers[0], server=Ref(name)),)
-        changed = Graph({**graph.nodes, "tile-rack": evolve(rack, spec=evolve(rack.spec, servers=boxes))})
-        node = changed.named("tile-rack")
-
-        assert (None, None) == (chip_count(changed, node), members(changed, node, Server))
-        assert total(changed, node, ("spec", "memory", "capacity")) is None
-        assert sums(changed, node) == ()
-
-
 @pytest.mark.parametrize(
     ("spec", "kinds"),
     [
@@ -212,30 +185,6 @@ def test_show_has_every_total_that_a_query_has(graph) -> None:
         seen += len(known)
 
     assert seen > 30
-
-
-@pytest.mark.parametrize("spec", [TILE.Rack, TILE.Hall, TILE.Pod, TILE.TileChip, Cluster])
-def test_every_path_that_is_offered_has_a_meaning(spec) -> None:
-    offered = list(paths(tile(), spec))
-
-    assert [p for p in offered if place(tile(), spec, p) is None] == []
-
-
-@pytest.mark.parametrize(
-    ("query", "names"),
-    [
-        ("rack where memory.capacity > 1.7 TiB", ["plain-rack", "tile-rack"]),
-        ("rack where memory.capacity > 1.8 TiB", ["plain-rack"]),
-        ("rack where scratch >= 16 GiB", ["plain-rack"]),
-        ("rack where ultraservers.count = 2", ["tile-rack"]),
-        ("hall where chips.count = 280 and servers.count = 70 and racks.count = 10", ["tile-hall"]),
-        ('hall where chip = "tile-1" and server.host.vcpus = 8', ["tile-hall"]),
-        ("server where chip.clock_domains = 2", ["tile-server"]),
-        ("pod where memory.capacity = 512 GiB and slices = 2", ["tile-pod"]),
-    ],
-)
-def test_queries(query, names) -> None:
-    assert names == [row.name for row in Catalog(tile()).query(query)]
 
 
 def test_published_totals_of_a_plugin_kind_are_checked() -> None:
@@ -265,37 +214,9 @@ def test_systems_for_evaluators(on, ranks, levels) -> None:
     assert (ranks, levels) == (system.ranks, [(level.name, level.ranks) for level in system.levels])
 
 
-def test_a_rack_is_its_servers_for_evaluators() -> None:
-    rack, many = lower(tile(), "plain-rack"), lower(tile(), "tile-server*8")
-
-    assert (rack.servers, rack.chips, rack.levels) == (many.servers, many.chips, many.levels)
-
-
 def test_a_rack_of_different_systems_is_refused_for_evaluators() -> None:
     with pytest.raises(UsageError, match="tile-rack is built of several parts"):
         lower(tile(), "tile-rack")
-
-
-def test_evaluators_take_a_rack() -> None:
-    graph = Graph({**SHIPPED.nodes, **tile().nodes})
-    inputs = {"model": "llama-3.1-8b", "tp": 4, "zero": 1, "global_batch": 64, "seq": 2048}
-    rack, many = (
-        trnspec.evaluate("training", Catalog(graph), on=on, **inputs) for on in ("plain-rack", "tile-server*8")
-    )
-
-    assert rack.answers
-    assert [(a.name, a.value) for a in rack.answers] == [(a.name, a.value) for a in many.answers]
-
-
-@pytest.mark.parametrize("format_", ["dot", "svg", "json", "astra-sim"])
-def test_exports_of_a_pod(format_) -> None:
-    graph = tile()
-    pod = export(format_, graph.named("tile-pod"), graph).text
-
-    assert "tile" in pod
-    shape = fabric(graph, graph.named("tile-pod"))
-    assert shape is not None
-    assert shape.nodes == 8
 
 
 def test_exports_of_a_rack() -> None:
@@ -334,26 +255,6 @@ def test_a_cluster_of_unknown_size_has_no_totals() -> None:
             ask()
 
 
-@pytest.mark.parametrize(
-    ("condition", "found", "undecided"),
-    [
-        ("chips.count >= 100000", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
-        ("chips.count > 100000", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
-        ("chips.count < 100000", [], ["trn1n-ultracluster"]),
-        ("chips.count = 100000", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
-        ("chips.count != 99999", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
-        ("memory.capacity > 3 PiB", ["trn1-ultracluster"], ["trn1n-ultracluster"]),
-        ("memory.capacity < 4 PiB", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
-        ("memory.capacity ~ 3.2 PB", [], ["trn1n-ultracluster"]),
-        ("memory.capacity / chips.count > 1 GiB", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
-    ],
-)
-def test_query_conditions_on_bounds(condition, found, undecided) -> None:
-    result = trnspec.load().query(f"cluster where {condition}")
-
-    assert (found, undecided) == ([c.name for c in result], [c.name for c in result.undecided])
-
-
 def test_a_cluster_needs_a_number_of_servers_for_evaluators() -> None:
     with pytest.raises(
         UsageError, match=r"trn1\.32xlarge trn1-ultracluster has is not known exactly; known is >= 6,250"
@@ -386,15 +287,6 @@ def test_arithmetic_of_bounds() -> None:
     # Whole servers: at least 7 of 16 chips for 100 chips, at most 1 for 30.
     assert (CountRange(7), CountRange(0, 1)) == (lower_ // 16, upper // 16)
     assert (">= 100", "<= 30", "5 to 35") == (str(lower_), str(upper), str(upper + 5))
-
-
-def test_comparison_of_counts_by_their_bounds() -> None:
-    """``>= 100`` is more than 99, at least 100, and not below either; ``<= 30`` is the other way round."""
-    lower_, upper = CountRange(100), CountRange(0, 30)
-
-    assert (True, True, False, False) == (lower_ > 99, lower_ >= 100, lower_ < 100, lower_ <= 99)
-    assert (True, True, False, False) == (upper < 31, upper <= 30, upper > 30, upper >= 31)
-    assert (True, False, True) == (1 < lower_, 99 >= lower_, upper < lower_)  # the first two are reflected
 
 
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])

@@ -111,13 +111,6 @@ def test_ages_of_some_documents(names) -> None:
     ] == found
 
 
-def test_ages_of_all() -> None:
-    found = list(ages(MADE, "2025-12"))
-
-    assert {"one", "bare", "a-wire", "one-tdp", "bare-tdp"} == {a.name for a in found}
-    assert AGES == [a for a in found if a.name == "one"]
-
-
 def test_documents() -> None:
     """In the order of kinds and names; a document without a source has no age, and is not a sibling either."""
     assert [

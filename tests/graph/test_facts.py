@@ -9,7 +9,6 @@ import pytest
 
 from trnspec.api import graph
 from trnspec.graph.facts import Fact, facts, group, in_groups, words
-from trnspec.graph.totals import sums
 from trnspec.model.reflection import FigureShape, leaves, spread
 from trnspec.model.rounded import RoundedCount
 
@@ -134,18 +133,6 @@ def test_conflicting_values_as_written() -> None:
         assert sorted(f.value is None for f in found) == [f.value is None for f in found]
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "interval"),
-    [
-        ("trainium2", "peak.dense.bf16", "[666.5, 667.5)"),
-        ("trainium2", "dies", ""),
-        ("trainium2", "memory.technology", ""),
-    ],
-)
-def test_intervals(name, at, interval) -> None:
-    assert of(name)[at].interval_text == interval
-
-
 def test_interval_of_a_rounded_count() -> None:
     """A count that is printed rounded has one; an exact one has none."""
     known = [f for node in NODES for f in facts(GRAPH, node) if isinstance(f.value, RoundedCount)]
@@ -153,46 +140,6 @@ def test_interval_of_a_rounded_count() -> None:
     assert known
     assert {f.interval_text for f in known} == {f.value.interval_text for f in known}
     assert all(f.interval_text.startswith("[") for f in known)
-
-
-def test_counts_and_words() -> None:
-    found = of("trainium2")
-
-    assert (found["cores.count"].value, found["cores.count"].source) == (8, "neuron-trainium2-2026-08")
-    assert found["cores.core"].text == "neuroncore-v3"
-    assert found["memory.technology"].text == "HBM"
-    assert {r.verdict for r in found["cores.count"].conflicting} == {"agrees", "other-scope"}
-
-
-def test_list_of_counts_is_one_fact() -> None:
-    assert of("trn2-ultraserver")["fabric.topology.dimensions"].text == "4 x 4 x 4"
-
-
-def test_nothing_adopted() -> None:
-    """Conflicting values of a figure that is not adopted are below a gap."""
-    found = of("trn2-ultraserver")["stated.peak.dense.bf16"]
-
-    assert (found.value, found.text, found.verdict) == (None, None, "-")
-    assert {r.says for r in found.conflicting} == {"40 PFLOPS", "42.8 PFLOPS"}
-
-
-def test_derived_figure_has_no_source() -> None:
-    found = of("trainium2")["tensor_peak.dense.bf16"]
-
-    assert (found.verdict, found.source, found.as_of) == ("derived", "", "")
-    assert found.reason == "8 x 128 x 128 x 2 x 2.4 GHz"
-
-
-def test_printed_ratio_has_its_own_source_and_verdict() -> None:
-    """The source is beside the ratio, and may be another than the document's."""
-    node = GRAPH.named("trainium2")
-    ratios = [f for f in facts(GRAPH, node) if f.at.startswith("ratios.")]
-
-    assert [(r.says.value.text, r.source.name, r.verdict or "agrees") for r in node.spec.ratios] == [
-        (f.text, f.source, f.verdict) for f in ratios
-    ]
-    assert ratios[0].label == "peak.dense.fp8 over trainium1"
-    assert [f.figure.source_name for f in ratios if f.figure] == [f.source for f in ratios]
 
 
 def test_groups() -> None:
@@ -204,20 +151,3 @@ def test_groups() -> None:
 @pytest.mark.parametrize(("value", "text"), [(True, "yes"), (12345, "12,345"), ((4, 4), "4 x 4"), ("x", "x")])
 def test_text_values(value, text) -> None:
     assert words(value) == text
-
-
-def test_sums_of_an_ultraserver() -> None:
-    """64 x 667 = 42,688; 64 x 8 = 512; 4 x 192 = 768; 4 x 3,200 = 12,800."""
-    found = {s.at: (s.text, s.parts) for s in sums(GRAPH, GRAPH.named("trn2-ultraserver"))}
-
-    assert found["chips"] == ("64", "64 x trainium2")
-    assert found["cores"] == ("512", "64 x 8 neuroncore-v3")
-    assert found["peak.dense.bf16"] == ("42.688 PFLOPS", "64 x 667 TFLOPS")
-    assert found["memory.capacity"] == ("6,144 GiB", "64 x 96 GiB")
-    assert found["host.vcpus"] == ("768", "4 x 192")
-    assert found["network.bandwidth"] == ("12,800 Gbit/s", "4 x 3,200 Gbps")
-
-
-@pytest.mark.parametrize("name", ["trainium2", "neuroncore-v3", "efa", "semianalysis-2024-12"])
-def test_link_has_no_sums(name) -> None:
-    assert sums(GRAPH, GRAPH.named(name)) == ()

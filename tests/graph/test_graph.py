@@ -283,15 +283,6 @@ def test_an_alias_of_a_document_that_is_checked_is_reported():
         assert reported(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
 
 
-def test_of_two_that_share_an_alias_the_first_has_it():
-    one, two = (chip(name, ", aliases: [both]") for name in ("one", "two"))
-    graph, problems = build([one, two])
-    assert graph.named("both") is one
-    assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
-    assert problems[0].see[0].text == "Chip one"
-    assert str(problems[0].see[0]) == "one.yaml:3:43"
-
-
 @pytest.mark.parametrize(("aliases", "name", "column"), [("one", "one", 43), ("a, a", "a", 46)])
 def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
     graph, problems = build([chip(metadata=f", aliases: [{aliases}]")])
@@ -305,13 +296,6 @@ def test_the_references_of_a_document_that_was_left_out_are_not_reported():
     graph, problems = build([server("box", of="one"), server("box", of="none"), chip()])
     assert [p.problem.code for p in problems] == ["TRN204"]
     assert [n.name for n in graph] == ["box", "one"]
-
-
-def test_an_empty_graph():
-    graph, problems = build([])
-    assert (len(graph), list(graph), problems, dict(graph.aliases)) == (0, [], [], {})
-    assert graph != Graph({})
-    assert graph.of(Chip) == ()
 
 
 def test_references_of_all_documents_are_checked_unless_only_targets_are_wanted() -> None:

@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 
 import trnspec
 from tests.support.rules import document, graph
-from tests.support.small_catalog import CAT, GRAPH
+from tests.support.small_catalog import GRAPH
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, present_path, total_paths, unknown_path
 from trnspec.graph.values import Sort
@@ -19,7 +19,6 @@ from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
-from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 
 SPECS = (Core, Chip, Link, Server, UltraServer, Source)
@@ -92,41 +91,17 @@ def test_why_not(spec, path, hint) -> None:
     ("spec", "path", "present"),
     [
         (Chip, "efa", ""),
-        (Chip, "efa.bandwidth", ""),
-        (Chip, "efa.cards", ""),
-        (Chip, "network.bandwidth", ""),
         (Chip, "server.efa.cards", ""),
-        (Chip, "server.network.nics", ""),
-        (Chip, "fabric.bandwidth", ""),
-        (Chip, "server.fabric.bandwidth", ""),
-        (Chip, "chip.efa", ""),
-        (Chip, "stated.efa.bandwidth", ""),
-        (Chip, "stated.efa", ""),
-        (Chip, "server.stated.efa", ""),
-        (Chip, "between_servers.bandwidth", ""),
-        (Chip, "memory.capacity", ""),
-        (Chip, "servers.server.efa.cards", ""),
         (Server, "efa", "network"),
         (Server, "efa.bandwidth", "network.bandwidth"),
         (Server, "efa.cards", "network.nics"),
         (Server, "network.bandwidth", ""),
         (Server, "server.efa.cards", ""),
-        (Server, "server.network.nics", ""),
         (Server, "fabric.bandwidth", "fabric.bandwidth.both"),
-        (Server, "server.fabric.bandwidth", ""),
-        (Server, "chip.efa", ""),
-        (Server, "stated.efa.bandwidth", ""),
-        (Server, "stated.efa", ""),
-        (Server, "server.stated.efa", ""),
-        (Server, "between_servers.bandwidth", ""),
-        (Server, "memory.capacity", ""),
-        (Server, "servers.server.efa.cards", ""),
         (UltraServer, "efa", "network"),
         (UltraServer, "efa.bandwidth", "network.bandwidth"),
         (UltraServer, "efa.cards", "network.nics"),
-        (UltraServer, "network.bandwidth", ""),
         (UltraServer, "server.efa.cards", "server.network.nics"),
-        (UltraServer, "server.network.nics", ""),
         (UltraServer, "fabric.bandwidth", "fabric.bandwidth.both"),
         (UltraServer, "server.fabric.bandwidth", "server.fabric.bandwidth.both"),
         (UltraServer, "chip.efa", ""),
@@ -134,7 +109,6 @@ def test_why_not(spec, path, hint) -> None:
         (UltraServer, "stated.efa", "stated.network"),
         (UltraServer, "server.stated.efa", ""),
         (UltraServer, "between_servers.bandwidth", "between_servers.bandwidth.both"),
-        (UltraServer, "memory.capacity", ""),
         (UltraServer, "servers.server.efa.cards", ""),
         (Cluster, "efa", "network"),
         (Cluster, "efa.bandwidth", "network.bandwidth"),
@@ -192,16 +166,6 @@ def test_every_figure_of_the_catalog_is_found_at_its_path() -> None:
     assert seen > 100
 
 
-def test_total_keeps_the_prefix_of_the_number() -> None:
-    found = place(GRAPH, Server, "memory.bandwidth")
-
-    assert found is not None
-    read = found.read(GRAPH.named("box"))
-    assert read is not None
-    assert isinstance(read.value, Amount)
-    assert ("~12 TB/s", 12e12, "full") == (read.text, float(read.value), read.part and read.part.name)
-
-
 def test_parts_that_are_missing() -> None:
     """A reference that leads nowhere, or to another kind, makes figures unknown; it is reported where it is."""
     box = GRAPH.named("box")
@@ -250,12 +214,3 @@ def test_an_empty_group_is_not_known() -> None:
 
     assert found is not None
     assert found.read(made.named("one")) is None
-
-
-def test_a_list_of_counts() -> None:
-    found = place(GRAPH, Server, "fabric.topology.dimensions")
-
-    assert found is not None
-    read = found.read(CAT["box"].node)
-    assert read is not None
-    assert read.text == "2 x 2"

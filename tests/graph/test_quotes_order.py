@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.rules import document, graph, source
 from trnspec.graph.graph import Graph
-from trnspec.graph.quotes import PRICE_TYPES, Quote, chosen, price_documents, quotes
+from trnspec.graph.quotes import PRICE_TYPES, Quote, chosen, quotes
 
 PAGES = [
     source("old", "'2024'"),
@@ -99,28 +99,3 @@ def test_quotes_do_not_depend_on_the_order_of_documents() -> None:
     backwards = Graph(dict(reversed(MADE.nodes.items())))
 
     assert shown(quotes(MADE, SERVER)) == shown(quotes(backwards, SERVER))
-
-
-def test_documents_by_type_and_name() -> None:
-    order = sorted(
-        [
-            ("on-demand", "demand"),
-            ("on-demand", "demand-b"),
-            ("spot", "spot-a"),
-            ("spot", "spot-month"),
-            ("spot", "spot-old"),
-            ("spot", "spot-z"),
-            ("reserved", "reserved"),
-            ("capacity-block", "block"),
-        ],
-        key=lambda entry: PRICE_TYPES.index(entry[0]),
-    )
-
-    assert order == [(n.spec.type, n.name) for n in price_documents(MADE, SERVER)]
-
-
-def test_regions() -> None:
-    """Of a zone, the region that it is in; ``unstated`` stays."""
-    assert {"us-east-2", "eu-west-1", "us-west-2", "ap-south-1", "unstated"} == {
-        q.region for q in quotes(MADE, SERVER, "spot")
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.quotes import POWER_TYPES, UPPER, draws, power_documents, quoted_facts, upper_power
+from trnspec.graph.quotes import draws, quoted_facts, upper_power
 
 PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]
 CHIP = document(
@@ -41,20 +41,6 @@ MADE = graph(
 
 def listed(name: str, *type_: str) -> list[str]:
     return [f"{draw.document.name}: {draw}" for draw in draws(MADE, MADE.named(name), *type_)]
-
-
-@pytest.mark.parametrize(
-    ("name", "documents"),
-    [
-        ("one", ["one-a-tdp", "one-b-tdp", "one-maximum", "one-z-typical", "one-measured"]),
-        ("bare", ["bare-maximum", "bare-configurable", "bare-typical"]),
-        ("box", ["box-tdp", "box-nameplate"]),
-        ("page", []),
-    ],
-)
-def test_documents_by_type_and_name(name, documents) -> None:
-    """Those that name it, by an alias too, and those without a figure."""
-    assert documents == [node.name for node in power_documents(MADE, MADE.named(name))]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +80,6 @@ def test_upper_power(name, document_) -> None:
     found = upper_power(MADE, MADE.named(name))
 
     assert document_ == (None if found is None else found.document.name)
-
-
-def test_types() -> None:
-    assert set(UPPER) < set(POWER_TYPES)
-    assert ("tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate") == POWER_TYPES
 
 
 def test_powers_as_facts() -> None:

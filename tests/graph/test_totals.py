@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 KNOWN = registry()
 BF16 = ("spec", "peak", "dense", "bf16")
-CAPACITY = ("spec", "memory", "capacity")
 
 
 def graph(chip: str = "one", count: int = 16, server: str = "box", servers: int = 4, bf16: str = "190 TFLOPS") -> Graph:
@@ -34,19 +33,6 @@ def graph(chip: str = "one", count: int = 16, server: str = "box", servers: int 
     return link(load_document(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(texts))[0]
 
 
-@pytest.mark.parametrize(("name", "count"), [("one", 1), ("box", 16), ("rack", 64)])
-def test_chips(name, count) -> None:
-    made = graph()
-
-    assert (count, made.named("one")) == chips(made, made.named(name))
-
-
-def test_no_chips_in_a_link() -> None:
-    made = graph()
-
-    assert (chips(made, made.named("cable")), total(made, made.named("cable"), BF16)) == (None, None)
-
-
 @pytest.mark.parametrize(
     "made", [graph(chip="none"), graph(chip="cable"), graph(server="rack"), graph(server="one"), graph(server="none")]
 )
@@ -54,35 +40,6 @@ def test_wrong_parts(made) -> None:
     """A part that is not there or is of another kind, the document itself among them, gives no total."""
     assert chips(made, made.named("rack")) is None
     assert total(made, made.named("rack"), BF16) is None
-
-
-def test_figure_that_the_chip_does_not_have() -> None:
-    made = graph()
-
-    assert total(made, made.named("box"), ("spec", "memory", "bandwidth")) is None
-    assert total(made, made.named("box"), ("spec", "dies")) is None
-
-
-@pytest.mark.parametrize(
-    ("bf16", "count", "text"),
-    [
-        ("190 TFLOPS", 16, "3,040 TFLOPS"),
-        ("667 TFLOPS", 16, "10.672 PFLOPS"),
-        ("~1 TFLOPS", 16, "~16 TFLOPS"),
-        ("47.5 TFLOPS", 3, "142.5 TFLOPS"),
-    ],
-)
-def test_shown_with_all_digits(bf16, count, text) -> None:
-    """A product is not rounded; from five digits on it moves to the next unit."""
-    made = graph(bf16=bf16, count=count)
-
-    assert text == str(total(made, made.named("box"), BF16))
-
-
-def test_binary_units_stay() -> None:
-    made = graph(count=144)
-
-    assert str(total(made, made.named("box"), CAPACITY)) == "13,824 GiB"
 
 
 @given(count=st.integers(1, 10_000), servers=st.integers(1, 100), tenths=st.integers(1, 99_999))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.catalog.query.parser import KEYWORDS, MAX_DEPTH, MAX_TEXT, parse_query, parse_term
+from trnspec.catalog.query.parser import KEYWORDS, MAX_DEPTH, MAX_TEXT, parse_query
 from trnspec.catalog.query.tree import (
     OPERATORS,
     And,
@@ -60,15 +60,6 @@ FIVE = Comparison(A, ">", Number("5"))
 )
 def test_conditions(text, where) -> None:
     assert Query("chip", where) == parse_query(f"chip where {text}")
-
-
-def test_kind_alone() -> None:
-    assert (Query("Chip"), "Chip") == (parse_query(" Chip "), str(parse_query(" Chip ")))
-
-
-@pytest.mark.parametrize(("text", "term"), [("a", A), (" a/b.c ", Quotient(A, B))])
-def test_terms(text, term) -> None:
-    assert term == parse_term(text)
 
 
 steps = st.from_regex(r"[a-z_][a-z0-9_-]{0,6}", fullmatch=True)
@@ -129,16 +120,6 @@ def test_mistakes(text, marks, words) -> None:
     assert (f"  {text}", f"  {marks}") == (line, below)
 
 
-def test_the_line_of_the_mistake() -> None:
-    """Of a query on several lines the one that is wrong is shown."""
-    assert ["   and b ? 4", "         ^"] == shown("chip where a = 3\n and b ? 4\n and c = 5")[1:]
-
-
-def test_wide_characters_move_the_mark() -> None:
-    """The mark is below the place on a terminal, where some characters take two columns."""
-    assert "  " + " " * 15 + "^" == shown("c where a='日' ?")[2]
-
-
 def test_conditions_next_to_others_are_not_nested() -> None:
     """Many in parentheses are no depth, and take none from those after them."""
     many = " or ".join(["(known power)"] * (MAX_DEPTH + 50))
@@ -155,9 +136,3 @@ def test_budgets() -> None:
         parse_query("chip where a = 3" + " " * MAX_TEXT)
 
     assert parse_query(f"chip where {deep[4:]} a = 3").where is not None
-
-
-@pytest.mark.parametrize("text", ["", "a / ", "a = 3", "a / b / c", '"a"', "3 GB", "a, b"])
-def test_no_term(text) -> None:
-    with pytest.raises(QueryError):
-        parse_term(text)

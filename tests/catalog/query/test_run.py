@@ -14,10 +14,7 @@ import trnspec
 from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
 from trnspec.catalog.query.tree import QueryError
-from trnspec.errors import QuantityError, UnknownNameError, UsageError
 from trnspec.model.server import Server
-from trnspec.quantities.amount import Amount
-from trnspec.quantities.units import Dimension
 from trnspec.yaml import read_text
 
 SHIPPED = trnspec.load()
@@ -34,12 +31,6 @@ def names(text: str) -> list[str]:
 @pytest.mark.parametrize("kind", ["chip", "chips", "Chip", "CHIPS"])
 def test_kinds(kind) -> None:
     assert ["bare", "full"] == names(kind)
-
-
-def test_rows_are_documents() -> None:
-    (row,) = CAT.query('server where name = "box"')
-
-    assert row is CAT.servers["box"]
 
 
 @pytest.mark.parametrize(("text", "found"), QUERIES["found"])
@@ -201,57 +192,7 @@ def test_a_mistake_is_found_before_any_document_is_looked_at() -> None:
         CAT.query("chip where dies = 99 and memory.capcity > 1 GB")
 
 
-def test_names_that_a_date_hides_are_known() -> None:
-    """A name that is not published yet is no slip."""
-    early = trnspec.load(as_of="2023-03")
-
-    assert "trainium2" in early.unknown
-    assert [] == list(early.query('chip where name = "trainium2"'))
-    with pytest.raises(QueryError):
-        early.query('chip where name = "trainium99"')
-
-
 # Columns and order.
-
-
-def test_default_columns() -> None:
-    """The name, and what is compared, once each."""
-    assert ("name", "memory.capacity", "dies") == CAT.query(
-        "chip where memory.capacity > 3 GB and (known dies or not memory.capacity > 1 TB)"
-    ).columns
-    assert ("name", "title") == CAT.query("chip").columns
-
-
-def test_cells() -> None:
-    """Figures as printed, totals with all digits, counts, words; a gap where nothing is known."""
-    found = CAT.query("chip", columns=["name", "memory.bandwidth", "peak.dense.bf16 / memory.bandwidth", "dies"])
-
-    assert found.records()[0] == {
-        "name": "bare", "memory.bandwidth": None, "peak.dense.bf16 / memory.bandwidth": None, "dies": None,
-    }  # fmt: skip
-    assert ("full", "~3 TB/s", "200 FLOP/B", "2") == tuple(c.text for c in found.cells[1] if c is not None)
-    assert {"memory.bandwidth": "B/s", "peak.dense.bf16 / memory.bandwidth": "FLOP/B"} == found.units
-    (_, ridge) = found.column("peak.dense.bf16 / memory.bandwidth")
-    assert isinstance(ridge, Amount)
-    assert (Fraction(200), Dimension.INTENSITY) == (ridge.value, ridge.dimension)
-    assert str(found).splitlines()[2].split() == ["bare", "-", "-", "-"]
-
-
-def test_a_total_is_the_same_as_the_catalog_gives() -> None:
-    cat = trnspec.load()
-    found = cat.query("ultraserver", columns=["peak.dense.bf16", "memory.capacity"])
-
-    assert len(found) > 1
-    for row, (peak, capacity) in zip(found, found.cells, strict=True):
-        assert peak is not None
-        assert capacity is not None
-        assert (row.total("peak.dense.bf16"), row.total("memory.capacity")) == (peak.value, capacity.value)
-
-
-def test_a_changed_chip_changes_the_totals() -> None:
-    assert ["tin"] == [
-        b.name for b in CAT.replace("bare", {"memory.capacity": "1 TiB"}).query("server where memory.capacity > 1 TiB")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -269,39 +210,6 @@ def test_a_changed_chip_changes_the_totals() -> None:
 def test_order(sort, order) -> None:
     """What is not known comes last either way; what is equal stays in the order of names."""
     assert order == [b.name for b in CAT.query("server", sort=sort)]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"columns": ["memory.capcity"]}, {"sort": "-memory.capcity"}, {"sort": "peak"}, {"columns": ["name", ""]}],
-)
-def test_wrong_columns_and_orders(options) -> None:
-    with pytest.raises(QueryError):
-        CAT.query("chip", **options)
-
-
-def test_the_mark_of_a_wrong_order() -> None:
-    with pytest.raises(QueryError) as caught:
-        CAT.query("chip", sort="-memory.capcity")
-
-    assert "\n" + "  " + " " + "^" * 14 == str(caught.value)[-18:]
-
-
-def test_result_is_a_sequence() -> None:
-    found = CAT.query("chip", columns=["name"])
-
-    assert (2, "bare", "full") == (len(found), found[0].name, found[-1].name)
-    assert ("full",) == found[1:].column("name")
-    with pytest.raises(UnknownNameError, match="did you mean 'name'"):
-        found.column("nam")
-
-
-def test_one_error_to_catch() -> None:
-    """A wrong query is misuse of the program, as everything that the command line answers with status 2."""
-    with pytest.raises(UsageError):
-        CAT.query("chip where memory.capacity > 3 GB/s")
-    with pytest.raises(QuantityError):
-        CAT.chips["full"].memory.capacity.to("GB/s")
 
 
 # Lists of words.

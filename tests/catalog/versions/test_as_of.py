@@ -97,11 +97,6 @@ def test_refuses_invalid_date(date) -> None:
 # Who is believed.
 
 
-def test_adopted_figure_from_its_publication_on() -> None:
-    """Also against newer claims: whoever adopted it knew them."""
-    assert ("9 us", "new") == at("2025", claim("old", "8 us", "superseded"), claim("late", "9.1 us", "rounded"))
-
-
 def test_the_newest_claim_before() -> None:
     claims = (claim("old", "7 us", "superseded"), claim("mid", "8 us", "superseded"))
 
@@ -110,42 +105,9 @@ def test_the_newest_claim_before() -> None:
     ]
 
 
-def test_rank_breaks_ties() -> None:
-    claims = (claim("system", "7 us", "superseded"), claim("mid", "8 us", "superseded"))
-
-    assert ("8 us", "mid") == at("2023-05", *claims) == at("2023-05", *reversed(claims))
-
-
 def test_a_third_party_decides_only_where_the_publisher_said_nothing() -> None:
     assert ("9 us", "mid") == at("2023-10", claim("mid", "9 us"), claim("blog", "7 us", "superseded"))
     assert ("7 us", "blog") == at("2023-10", claim("blog", "7 us", "superseded"))
-
-
-def test_cites_best_rank_of_equal_claims() -> None:
-    """A coarser rendering comes last, however new."""
-    claims = (claim("old", "9 us"), claim("system", "9.0 us"), claim("mid", "~9 us", "rounded"))
-
-    assert ("9 us", "old") == at("2023-05", *claims)
-
-
-@pytest.mark.parametrize("verdict", ["rejected", "other-scope", "unresolved"])
-def test_rejected_claim_is_not_adopted(verdict) -> None:
-    assert None is at("2023-10", claim("mid", "7 us", verdict))
-
-
-def test_unreadable_claim_is_ignored() -> None:
-    found = graph(
-        *PAGES, document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
-    )
-
-    assert None is as_of(found, "2023-05")[0].nodes["wire"].spec.latency
-
-
-def test_the_place_of_the_claim_comes_with_it() -> None:
-    made, _ = as_of(graph(*PAGES, link(claim("mid", "8 us", "superseded"))), "2023-05")
-    figure = Catalog(made)["wire"].figure("latency")
-
-    assert ("p", "2023-04") == (figure.where, figure.as_of)
 
 
 # What nothing adopts today.
@@ -160,46 +122,7 @@ def test_as_of_a_withdrawn_figure() -> None:
     assert None is at("2024-05", claim("mid", "7 us"), **more)
 
 
-def test_incomplete_part_is_omitted() -> None:
-    """The fabric of a server needs a link, so a rate alone makes none."""
-    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
-    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
-    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.network.bandwidth")
-    server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
-    spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
-
-    assert None is spec.fabric
-    assert "7 GB/s" == spec.network.bandwidth.value.text
-
-
 # Counts, words, derived figures.
-
-
-def test_counts_and_words() -> None:
-    """They stay with their document, unless a claim on them was taken back since."""
-    spec = "{peak: {}, memory: {capacity: {value: 1 GiB, source: old}, technology: HBM}, dies: 4, launched: 2022-10}"
-    claims = ", ".join(
-        (
-            claim("mid", "2", "superseded", "spec.dies"),
-            claim("mid", "October 2022", "superseded", "spec.launched"),
-            claim("mid", "DDR", "rejected", "spec.memory.technology"),
-        )
-    )
-    found = graph(*PAGES, document("Chip", "part", f"spec: {spec}\nclaims: [{claims}]", "source: new"))
-
-    def said(date: str) -> tuple[object, ...]:
-        chip = as_of(found, date)[0].nodes["part"].spec
-        return chip.dies, chip.launched, chip.memory.technology
-
-    assert (4, "2022-10", "HBM") == said("2022-06") == said("2024-06")
-    assert (2, "2022-10", "HBM") == said("2023-05")
-
-
-def test_a_derived_figure_is_as_old_as_its_document() -> None:
-    spec = "{connects: chips, latency: {value: 9 us, derived: 3 us x 3}}"
-
-    assert None is at("2024-05", claim("mid", "3", at="spec.lanes.count"), spec=spec, metadata="source: new")
-    assert ("9 us", "") == at("2024-06", claim("mid", "3", at="spec.lanes.count"), spec=spec, metadata="source: new")
 
 
 # Documents.
@@ -222,33 +145,6 @@ def test_missing_required_figure_omits_document() -> None:
     } == unknown
 
 
-def test_an_optional_part_is_left_out() -> None:
-    """The link was not known, so the chip has no links; the chip stays."""
-    made, unknown = as_of(
-        graph(*PAGES, chips("{value: 1 GiB, source: old}"), link(claim("new", "9 us")), SERVER), "2023-05"
-    )
-
-    assert {"wire": "its earliest source is new, of 2024-06-02"} == unknown
-    assert None is made.nodes["part"].spec.links
-    assert "box" in made
-
-
-def test_a_document_without_a_source() -> None:
-    _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
-
-    assert {"wire": "nothing in it has a source, so its date is unknown"} == unknown
-
-
-def test_a_printed_ratio_has_its_own_date() -> None:
-    """Of two ratios the one that was published by then is left."""
-    ratio = "{{of: spec.memory.capacity, over: part, says: {}x, source: {}}}"
-    ratios = f"ratios: [{ratio.format(2, 'new')}, {ratio.format(3, 'old')}]"
-    chip = document("Chip", "part", f"spec: {{peak: {{}}, memory: {{capacity: 1 GiB}}, {ratios}}}", "source: old")
-    made, _ = as_of(graph(*PAGES, chip), "2023-05")
-
-    assert ["3x"] == [r.says.value.text for r in made.nodes["part"].spec.ratios]
-
-
 def test_unknown_document_error() -> None:
     catalog = Catalog(graph(*PAGES, chips("1 GiB"), link(claim("old", "9 us")))).then("2023-05")
     for ask in (lambda: catalog["part"], lambda: catalog.chips["part"]):
@@ -257,26 +153,6 @@ def test_unknown_document_error() -> None:
 
 
 # Claims.
-
-
-def test_claims() -> None:
-    """Later ones go, the adopted one goes where it is adopted, and what was adopted then is not yet superseded."""
-    both = "spec.bandwidth.{per_direction,both}"
-    spec = "{connects: chips, bandwidth: {per_direction: {value: 5 GB/s, source: old}, both: {value: 9 GB/s, source: new}}}"
-    claims = (
-        claim("mid", "7 GB/s", "superseded", both),
-        claim("old", "7 GB/s", "superseded", "spec.bandwidth.both"),
-        claim("old", "6 GB/s", "rejected", "spec.bandwidth.both"),
-        claim("new", "9 GB/s", "agrees", "spec.bandwidth.both"),
-    )
-    node = as_of(graph(*PAGES, link(", ".join(claims), spec=spec)), "2023-05")[0].nodes["wire"]
-
-    assert [
-        ("spec.bandwidth.per_direction", "mid", "superseded"),
-        ("spec.bandwidth.both", "old", None),
-        ("spec.bandwidth.both", "old", "rejected"),
-    ] == [(c.at, c.source.name, c.verdict) for c in node.claims]
-    assert (0, 1, 2) == node.positions
 
 
 # The shipped catalog.

@@ -16,7 +16,7 @@ from tests.support.programs import ROOT
 from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.versions.diff import Claims, differences
+from trnspec.catalog.versions.diff import differences
 from trnspec.errors import UnknownNameError
 from trnspec.graph.graph import Graph
 
@@ -50,83 +50,6 @@ def whole() -> Catalog:
 @functools.cache
 def found():
     return differences(graph(*PAGES, BEFORE), graph(*PAGES, AFTER))
-
-
-def test_figures() -> None:
-    """With both sources, the ratio, and the reason of the claim that names the old value."""
-    assert {
-        ("peak.dense.bf16", "210 TFLOPS", "old", "190 TFLOPS", "new", 190 / 210, "superseded", "It was lowered."),
-        ("peak.dense.fp16", "210 TFLOPS", "old", "190 TFLOPS", "new", 190 / 210, "superseded", "It was lowered."),
-        ("sbuf", "1 MiB", "old", None, None, None, "", ""),
-        ("power", None, None, "500 W", "new", None, "", ""),
-    } == {
-        (
-            c.at,
-            c.old and c.old.says,
-            c.old and c.old.source,
-            c.new and c.new.says,
-            c.new and c.new.source,
-            c.ratio,
-            c.verdict,
-            c.reason,
-        )
-        for c in found().figures
-    }
-
-
-def test_diff_of_changed_words() -> None:
-    assert {("memory.capacity", 1.0), ("memory.bandwidth", 1.0)} == {(c.at, c.ratio) for c in found().restated}
-
-
-def test_counts_and_words() -> None:
-    assert {("dies", "2", "4"), ("memory.technology", None, "HBM")} == {
-        (c.at, c.old and c.old.says, c.new and c.new.says) for c in found().words
-    }
-
-
-def test_claims() -> None:
-    assert (Claims("part", added=2, removed=1, judged=1),) == found().claims
-
-
-def test_documents() -> None:
-    one, two = graph(*PAGES, BEFORE), graph(PAGES[0])
-    made = differences(one, two, unknown=({}, {"part": "it was lost"}))
-
-    assert () == made.added
-    assert {("Chip", "part", "it was lost"), ("Source", "new", "")} == {
-        (p.kind, p.name, p.reason) for p in made.removed
-    }
-    assert {"part", "new"} == {p.name for p in differences(two, one).added}
-
-
-def test_a_document_with_errors_is_neither_added_nor_removed() -> None:
-    one = graph(*PAGES, BEFORE)
-    two = Graph({n: one.nodes[n] for n in ("old", "new")}, {"part": "chips/part.yaml"})
-
-    made = differences(one, two)
-
-    assert ({"part": "chips/part.yaml"}, (), ()) == (made.unread, made.added, made.removed)
-
-
-def test_another_dimension_has_no_ratio() -> None:
-    spec = "{{connects: chips, other: {{it: {}}}}}"
-    one, two = (
-        graph(*PAGES, document("Link", "wire", f"spec: {spec.format(s)}", "source: old")) for s in ("3 GB", "3 GB/s")
-    )
-
-    assert [("other.it", None)] == [(c.at, c.ratio) for c in differences(one, two).figures]
-
-
-def test_text() -> None:
-    """Four data types that changed alike are reported once; no line is longer than a terminal."""
-    text = str(found())
-
-    assert "  peak.dense.{bf16,fp16}: 210 TFLOPS -> 190 TFLOPS  x 0.9048\n" in text
-    assert "      was  The page old, 2022-05-01 (old)\n      now  The page new, 2024-06-02 (new)\n" in text
-    assert "      why  superseded: It was lowered.\n" in text
-    assert "  dies: 2 -> 4\n" in text
-    assert "  same value, other source or notation: memory.{capacity,bandwidth}\n" in text
-    assert "  claims: 2 added, 1 removed, 1 with another verdict" in text
 
 
 def test_lines_are_short() -> None:

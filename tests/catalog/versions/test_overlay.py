@@ -102,42 +102,6 @@ def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
     assert len(MISTAKES) == len(lines)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("change: [\n", "1:9: TRN004 The [ that opens here is not closed; close it with ]"),
-        ("change: 3\n", "1:9: change is a mapping from names to changes; write NAME: {memory.capacity: 128 GiB}"),
-        ("add: {}", "1:6: add is a list of documents; start each document with '- '"),
-        (
-            "change: {part: {sbuf: 1 MiB, sbuf: 2 MiB}}\n",
-            "1:30: TRN005 The key 'sbuf' is repeated; the first value is kept; delete or rename one of them",
-        ),
-    ],
-)
-def test_unreadable(catalog, tmp_path, text, line) -> None:
-    assert {line} == said(catalog, tmp_path, text)
-
-
-def test_a_file_that_is_not_there(catalog, tmp_path) -> None:
-    with pytest.raises(UsageError, match="TRN001"):
-        catalog.overlay(tmp_path / "nowhere.yaml")
-
-
-def test_empty_overlay_has_no_effect(catalog, tmp_path) -> None:
-    assert not catalog.diff(lay(catalog, tmp_path, "change: {}\nadd: []\n"))
-
-
-def test_changes_after_a_mistake_are_checked_too(catalog, tmp_path) -> None:
-    """Each of them, whatever the kind of the mistake before."""
-    text = "change:\n  page: 3\n  prt: {x: 1}\n  part: 4\n  prtt: {x: 1}\n"
-    with pytest.raises(UsageError) as caught:
-        lay(catalog, tmp_path, text)
-    message = str(caught.value)
-
-    assert 2 == message.count("a mapping from paths to values")
-    assert 2 == message.count("no document is named")
-
-
 REJECTED = """\
 add:
   - api_version: trnspec/v1
