@@ -134,12 +134,13 @@ def test_conflicting_values_as_written() -> None:
 
 
 def test_interval_of_a_rounded_count() -> None:
-    """A count that is printed rounded has one; an exact one has none."""
+    """A count that is printed rounded has one, as a figure has; an exact one has none."""
     known = [f for node in NODES for f in facts(GRAPH, node) if isinstance(f.value, RoundedCount)]
 
     assert known
     assert {f.interval_text for f in known} == {f.value.interval_text for f in known}
     assert all(f.interval_text.startswith("[") for f in known)
+    assert [of("trainium2")[at].interval_text for at in ("peak.dense.bf16", "dies")] == ["[666.5, 667.5)", ""]
 
 
 def test_groups() -> None:

@@ -212,6 +212,15 @@ def test_a_dangling_reference():
     }
 
 
+def test_a_dangling_name_in_a_row_is_one_problem():
+    """Although several values have it."""
+    row = "{type: spot, region: us-east-1, price: 1 USD/h, days: 9, low: 1 USD/h, high: 4 USD/h, source: none}"
+    text = f"api_version: trnspec/v1\nkind: PriceList\nmetadata: {{name: box-prices, title: P}}\nspec:\n  server: box\n  rows: [{row}]\n"
+    nodes = [part.node for part in load_document(read_text(text, "box-prices.yaml"), KNOWN).parts]
+    _, problems = build([*nodes, server(), chip()])
+    assert [(p.problem.code, p.problem.place.line) for p in problems] == [("TRN201", 6)]
+
+
 @pytest.mark.parametrize(
     ("count", "hint"),
     [
