@@ -106,16 +106,6 @@ def test_unrelated_file_is_clean(copy: Path, name) -> None:
     assert set() == marks(copy / name)
 
 
-def test_copy_wins_over_the_shipped_catalog(copy: Path) -> None:
-    """Two roots, one of which has been edited: its own server sees its own chip."""
-    edit(copy / "chips" / "trainium1.yaml", "bf16: 190 TFLOPS", "bf16: 210 TFLOPS")
-    server = copy / "servers" / "trn1.32xlarge.yaml"
-    checked = validate([str(server)])
-
-    assert checked.graph.named("trainium1").spec.peak.dense.bf16.value.text == "210 TFLOPS"
-    assert "TRN402" in {d.code for d in checked.report.diagnostics}
-
-
 def test_shipped_catalog_is_the_second_choice(tmp_path: Path) -> None:
     """A file in a folder of its own refers to what is shipped, and may have the name of what is shipped."""
     shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", tmp_path)
@@ -132,13 +122,6 @@ def test_broken_context(copy: Path) -> None:
     # The formula of a scope names the broken document too, which is one finding.
     assert {"TRN203"} == {code for _, code in marks(server)}
     assert set() == marks("copy/servers/trn2.48xlarge.yaml")
-
-
-def test_two_files_of_one_name(copy: Path) -> None:
-    shutil.copy(copy / "links" / "efa.yaml", copy / "links" / "again.yaml")
-    found = marks("copy/links/efa.yaml", "copy/links/again.yaml", select=("TRN204",))
-
-    assert {("copy/links/again.yaml", "TRN204")} == found
 
 
 def test_named_catalog_comes_before_the_shipped_one(copy: Path, tmp_path: Path) -> None:
@@ -200,30 +183,6 @@ def test_one_file_by_many_paths(copy: Path) -> None:
     assert validate(paths).report.files == 1
 
 
-@pytest.mark.parametrize("paths", ["copy/chips", Path("copy/chips"), [Path("copy/chips")], ("copy/chips",)], ids=str)
-def test_one_path_or_several(copy: Path, paths) -> None:
-    """A single path is not a sequence of characters, of which / is a folder."""
-    assert validate(["copy/chips"]).report.checked == validate(paths).report.checked
-
-
-def test_file_and_its_folder(copy: Path) -> None:
-    assert len(list((copy / "chips").iterdir())) == len(chosen("copy/chips/trainium1.yaml", "copy/chips").targets)
-
-
-def test_target_is_not_its_own_context(copy: Path) -> None:
-    (copy.parent / "link").symlink_to(copy)
-    found = chosen("link/links/efa.yaml")
-
-    assert not {Path("link/links/efa.yaml").absolute(), copy / "links" / "efa.yaml"} & set(map(Path, found.context))
-
-
-def test_stdin_alone_has_no_targets() -> None:
-    found = chosen("-")
-
-    assert (found.stdin, found.targets) == (True, ())
-    assert set(documents_in(shipped())) == set(map(Path, found.context))
-
-
 def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
     """Beside a named file only regular files count, and those that cannot be read harm nothing."""
     text = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: mine, title: T}\nspec: {connects: chips}\n"
@@ -269,11 +228,6 @@ def test_catalog_that_is_no_folder(tmp_path: Path) -> None:
         select([], KNOWN, Settings(catalogs=(tmp_path / "file",)))
     with pytest.raises(UsageError, match="does not exist"):
         select([], KNOWN, Settings(catalogs=(tmp_path / "none",)))
-
-
-def test_unknown_code_is_misuse() -> None:
-    with pytest.raises(UsageError, match="select: no code is or begins with 'TRN999'"):
-        validate(settings=Settings(select=("TRN999",)))
 
 
 def test_file_that_vanishes(copy: Path) -> None:

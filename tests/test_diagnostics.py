@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import ROOT
 from trnspec import errors
-from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, in_plugin, nearest
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
 from trnspec.yaml import Place
 
@@ -21,11 +21,6 @@ def diagnostic(  # they are the fields of a diagnostic
     code="TRN101", severity=ERROR, *, file="a.yaml", line=1, column=1, text=""
 ) -> Diagnostic:
     return Diagnostic(code, severity, text, Location(file, Place(line, column) if line else None))
-
-
-def test_severities_are_ordered():
-    assert sorted([ERROR, INFO, WARNING]) == [INFO, WARNING, ERROR]
-    assert [s.label for s in Severity] == ["info", "warning", "error"]
 
 
 @pytest.mark.parametrize("severity", Severity)
@@ -40,23 +35,6 @@ def test_unknown_severity_name(word):
         Severity.of(word)
     assert repr(word) in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    ("doc", "summary"),
-    [
-        ("One sentence.", "One sentence."),
-        ("One sentence\nin two lines.\n\nWhy:\n    Because.", "One sentence in two lines."),
-        ("\n  One.\n\nMore.\n", "One."),
-    ],
-)
-def test_the_summary_of_a_code(doc, summary):
-    assert Code("TRN101", "unknown-key", ERROR, doc).summary == summary
-
-
-def test_a_location_as_text():
-    assert str(Location("a.yaml")) == "a.yaml"
-    assert str(Location("a.yaml", Place(3, 14), ("spec",))) == "a.yaml:3:14"
 
 
 def test_findings_are_in_reading_order():
@@ -89,17 +67,6 @@ def test_when_a_report_is_fine(severities, ok):
     assert {s: report.count(s) for s in Severity} == {s: severities.count(s) for s in Severity}
 
 
-def test_the_lines_of_a_report():
-    found = (diagnostic(line=3), diagnostic(line=3, column=5), diagnostic("TRN102", line=0))
-    assert Report(found).lines() == {("TRN101", 3), ("TRN102", 0)}
-
-
-def test_an_empty_report():
-    report = Report(())
-    assert (report.ok, report.checked, report.files, report.waived, report.codes) == (True, {}, 0, 0, ())
-    assert report.lines() == set()
-
-
 @pytest.mark.parametrize(
     ("word", "words", "found"),
     [
@@ -129,26 +96,10 @@ def test_nearest_names(word, words, found):
     assert set(result) <= set(words)
 
 
-def test_number_of_nearest_names():
-    assert len(nearest("aaaa", ["aaab", "aaac", "aaad", "aaae"], most=1)) == 1
-
-
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, unique_by=str.casefold), st.data())
 def test_name_is_nearest_to_itself(words, data):
     word = data.draw(st.sampled_from(words))
     assert nearest(word, words)[0] == word
-
-
-@pytest.mark.parametrize(
-    ("word", "words", "sentence"),
-    [
-        ("bandwith", ["bandwidth"], "did you mean 'bandwidth'?"),
-        ("trainium", ["trainium1", "trainium2"], "did you mean 'trainium1' or 'trainium2'?"),
-        ("x", ["bandwidth"], ""),
-    ],
-)
-def test_the_sentence_of_a_suggestion(word, words, sentence):
-    assert did_you_mean(word, words) == sentence
 
 
 def test_one_class_catches_all_that_is_raised():
@@ -177,10 +128,3 @@ def test_systems_of_a_plugin_name_it_unless_it_is_installed(plugin: str) -> None
     installed = find_spec(package) is not None
     assert names
     assert {name for name in names if (f"pip install {plugin}" in in_plugin(name)) is installed} == set()
-
-
-def test_systems_of_the_core_are_in_no_plugin() -> None:
-    folders = ("chips", "servers", "ultraservers")
-    assert [
-        f.stem for folder in folders for f in (ROOT / "catalog").glob(f"{folder}/*.yaml") if in_plugin(f.stem)
-    ] == []

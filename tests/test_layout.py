@@ -22,25 +22,6 @@ MOST_ENTRIES = 32
 MOST_MODULES = 15
 MANY_MODULES = {"trnspec/cli", "trnspec/model"}
 """Packages with one module per command or document kind: no limit."""
-EVERYDAY_WORDS = {
-    *("additions", "ask", "asked", "beginnings", "dated", "door", "entries", "found", "given", "house", "kept", "made"),
-    *(
-        "meant",
-        "mended",
-        "ondemand",
-        "places",
-        "printed",
-        "room",
-        "said",
-        "skeleton",
-        "stated",
-        "stood",
-        "tell",
-        "told",
-    ),
-    *("wanted", "whatif", "words"),
-}
-"""File names that were used before the layout of packages; none of them names a concept of the field."""
 
 
 def test_layers() -> None:
@@ -89,12 +70,6 @@ def test_no_package_is_a_heap() -> None:
     counts = Counter(Path(m).parent.as_posix() for m in MODULES if Path(m).name != "__init__.py")
 
     assert {p: n for p, n in counts.items() if n > MOST_MODULES and p not in MANY_MODULES} == {}
-
-
-def test_files_are_named_after_concepts() -> None:
-    names = {m: EVERYDAY_WORDS.intersection(re.split(r"[_/.]", m.removeprefix("trnspec/"))) for m in MODULES}
-
-    assert {m: words for m, words in names.items() if words} == {}
 
 
 def undocumented(tree: ast.Module) -> list[str]:

@@ -37,15 +37,6 @@ def test_every_name_can_be_imported() -> None:
     assert sorted(set(trnspec.__all__)) == sorted(trnspec.__all__)
 
 
-def test_the_public_classes_are_those_in_use() -> None:
-    used = {type(CAT): "Catalog", type(BANDWIDTH): "Stated", type(BANDWIDTH.amount): "Amount"}
-
-    assert all(getattr(trnspec, name) is cls for cls, name in used.items())
-    assert isinstance(CHIP, trnspec.DocumentView)
-    assert isinstance(CHIP.node, trnspec.Node)
-    assert isinstance(CAT.graph, trnspec.Graph)
-
-
 def test_the_reference_lists_every_name() -> None:
     page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 
@@ -107,25 +98,6 @@ def test_misuse_of_figures(value, operation, reason) -> None:
     assert isinstance(caught.value, TrnspecError)
 
 
-@pytest.mark.parametrize(
-    ("operation", "hint"),
-    [
-        (lambda: BANDWIDTH > 3, 'compare with a text such as "3 TB/s"'),
-        (lambda: BANDWIDTH > None, "None is a figure that is not published"),
-        (lambda: CAPACITY + 3, 'write a quantity such as Amount.parse("3 GiB")'),
-        (lambda: BANDWIDTH > "3 TB", "did you mean 3 TB/s?"),
-        (lambda: f"{BANDWIDTH:s}", "use a format for floats, such as .2f"),
-    ],
-)
-def test_hints_of_misuse(operation, hint) -> None:
-    """The hint is an attribute and a note, which a traceback prints."""
-    with pytest.raises(QuantityError) as caught:
-        operation()
-
-    assert caught.value.hint == hint
-    assert caught.value.__notes__ == [f"hint: {hint}"]
-
-
 # Comparison, sums and formats.
 
 
@@ -136,27 +108,6 @@ def test_comparison_with_texts(value) -> None:
         True, True, False, True,
     )  # fmt: skip
     assert ("3 TB/s" > value, value.agrees("2.94 TB/s"), value.agrees("2.96 TB/s")) == (True, True, False)
-
-
-def test_comparison_of_all_kinds_of_values() -> None:
-    kinds = [BANDWIDTH, BANDWIDTH.amount, BANDWIDTH.value]
-
-    assert all(a >= b and a <= b and not a < b and a.agrees(b) for a in kinds for b in kinds)
-    assert all((a + b) == Amount.parse("5.8 TB/s") and float(a / b) == 1 for a in kinds for b in kinds)
-
-
-def test_equality_is_not_that_of_values() -> None:
-    """Figures and quantities are equal if everything is; amounts are equal if their values are."""
-    assert Quantity.parse("1,000 GB") != Quantity.parse("1 TB")
-    assert Amount.parse("1,000 GB") == Amount.parse("1 TB")
-    assert CAPACITY != "96 GiB"
-
-
-def test_sum() -> None:
-    capacities = [CAT.chips[name].memory.capacity for name in ("trainium1", "trainium2", "trainium3")]
-
-    assert sum(capacities).to("GiB") == 32 + 96 + 144
-    assert sum(c.amount for c in capacities) == sum(capacities)
 
 
 @pytest.mark.parametrize(
@@ -288,69 +239,6 @@ def test_commands_are_click_commands() -> None:
 # Typed access.
 
 
-def test_documents_by_class() -> None:
-    from trnspec.model.chip import Chip
-
-    chips = CAT.of(Chip)
-
-    assert (list(chips), chips["trainium2"] is CHIP) == (list(CAT.chips), True)
-
-
-def test_where() -> None:
-    """The same documents as a query that names the kind."""
-    condition = "memory.capacity > 90 GiB"
-    result = CAT.chips.where(condition, columns=["name", "dies"], sort="-memory.capacity")
-    query = CAT.query(f"chip where {condition}", columns=["name", "dies"], sort="-memory.capacity")
-
-    assert [c.name for c in result] == [c.name for c in query] == ["trainium3", "trainium2"]
-    assert result.records() == query.records()
-
-
-def test_result_as_a_frame() -> None:
-    frame = CAT.query(
-        "chip where known memory.capacity", columns=["name", "memory.capacity", "dies"], sort="name"
-    ).to_pandas()
-
-    assert list(frame["memory.capacity"]) == [CAT.chips[n].memory.capacity.value.value for n in frame["name"]]
-    assert (list(frame["name"]), frame.attrs["units"]) == (
-        ["trainium1", "trainium2", "trainium3"],
-        {"memory.capacity": "B"},
-    )
-
-
-def test_sweep_as_records() -> None:
-    prepared = estimators(CAT.graph, ["llama-3.1-8b"], ["trn2.48xlarge"])
-    found = sweep(prepared, keep=Top(3), seq=4096, global_batch=64, tp=[4, 8, 16], zero=[0, 1])
-    records = found.records()
-
-    assert [r["step_time"] for r in records] == found.result.time.tolist()
-    assert [(r["tp"], r["zero"]) for r in records] == [(x.tp, x.zero) for _, x in found.layouts()]
-    assert {(r["model"], r["system"]) for r in records} == {("llama-3.1-8b", "trn2.48xlarge")}
-    assert list(found.to_pandas()["step_time"]) == found.result.time.tolist()
-
-
-def test_sweep_of_an_evaluator() -> None:
-    """Every combination, in order; each is the single evaluation, or its refusal."""
-    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 8192, "global_batch": 64}
-    result = trnspec.sweep("training", CAT, **inputs, tp=[8, 12], zero=[0, 1])
-    single = trnspec.evaluate("training", CAT, **inputs, tp=8, zero=1)
-    records = result.records()
-
-    assert [(r["tp"], r["zero"], r["refusal"]) for r in records] == [
-        (8, 0, None), (8, 1, None), (12, 0, "rank-count"), (12, 1, "rank-count"),
-    ]  # fmt: skip
-    assert result.rows[1][1] == single
-    assert {a.name: records[1][a.name] for a in single.answers} == {a.name: a.value for a in single.answers}
-    assert result.units["step_time"] == "s"
-    assert list(result.to_pandas()["refusal"].fillna("")) == ["", "", "rank-count", "rank-count"]
-    assert len(repr(result)) <= LIMIT
-
-
-def test_sweep_of_nothing() -> None:
-    with pytest.raises(trnspec.UsageError, match="tp has no values"):
-        trnspec.sweep("training", CAT, tp=[])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -364,7 +252,3 @@ def test_arguments_of_wrong_types(call: Any, message: str) -> None:
     with pytest.raises(trnspec.UsageError, match=message) as raised:
         call(CAT)
     assert raised.value.hint.startswith("pass ")
-
-
-def test_class_of_the_result_of_validate() -> None:
-    assert type(trnspec.validate(ROOT / "catalog/links")) is trnspec.Checked

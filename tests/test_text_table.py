@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from fractions import Fraction
 
 import pytest
@@ -16,9 +15,7 @@ from trnspec import text_table
 from trnspec.errors import UsageError
 from trnspec.text_table import (
     Column,
-    Heading,
     Number,
-    Style,
     Table,
     columns_of,
     fit,
@@ -27,7 +24,6 @@ from trnspec.text_table import (
     rendered,
     shown,
     table,
-    wrapped,
 )
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), max_size=40)
@@ -92,19 +88,6 @@ def test_all_columns_are_kept_where_they_fit(cells) -> None:
     assert "".join("".join(made).split()) == "".join("".join(shown(c).split()) for c in cells)
 
 
-def test_plain_table() -> None:
-    found = table(["name", Column("value", right=True)], [("a", "1 GB"), ("bc", None), "heading", ("d", 12345)])
-
-    assert lines(found, 80) == [
-        "name   value",
-        "----  ------",
-        "a       1 GB",
-        "bc         -",
-        "heading",
-        "d     12,345",
-    ]
-
-
 def test_wide_and_joining_characters() -> None:
     """A wide character takes two columns, one that joins another takes none."""
     made = lines(table(["a", "b"], [("日本", "x"), ("e\u0301", "y"), ("abcd", "z")]), 80)
@@ -123,21 +106,6 @@ def test_wrapping_comes_before_hiding() -> None:
     assert " ".join(lines(found, 24)).endswith("hidden columns: c (use --format csv or a wider terminal)")
 
 
-def test_headings_wrap_between_words() -> None:
-    """They end in one line, directly above the rule."""
-    columns = [Column("a"), Column("step time [ms]", right=True), Column("x [GiB]", right=True)]
-    found = table(columns, [("b", "1.5", "20")])
-
-    assert lines(found, 14) == ["   step", "   time      x", "a  [ms]  [GiB]", "-  ----  -----", "b   1.5     20"]
-    assert text_table.markdown(found).splitlines()[0] == "| a | step time [ms] | x [GiB] |"
-
-
-def test_long_words_break_after_punctuation() -> None:
-    found = table([Column("a", wrap=True)], [("neuron-trainium-inferentia2-arch-2026-08",)])
-
-    assert lines(found, 30)[2:] == ["neuron-trainium-inferentia2-", "arch-2026-08"]
-
-
 ROWS = table(
     [Column("name"), Column("memory [GiB]", right=True, key="memory")],
     [("b", Number(2, "~2")), "heading", ("a", Number(10, "10")), ("c", None)],
@@ -151,15 +119,6 @@ def test_sorted() -> None:
     assert [r[0] for r in ascending.rows] == ["b", "a", "c"]
     assert [r[0] for r in descending.rows] == ["a", "b", "c"]
     assert ROWS.sorted(None) is ROWS
-
-
-def test_selected() -> None:
-    """In the order given; capitals and units do not matter."""
-    some = ROWS.selected("Memory,name")
-
-    assert [c.label for c in some.columns] == ["memory", "name"]
-    assert some.rows[0] == (Number(2, "~2"), "b")
-    assert [c.keep for c in some.columns] == [True, True]
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True), st.sets(st.integers(0, 4)))
@@ -184,26 +143,6 @@ def test_a_long_word_is_broken_after_punctuation_to_its_end() -> None:
 def test_unknown_column(call) -> None:
     with pytest.raises(UsageError, match="did you mean 'memory'"):
         call("memroy")
-
-
-def test_styles() -> None:
-    """Headings and some cells; the widths do not change."""
-    found = table(["verdict", "x"], [("rejected", "y"), ("agrees", "z")])
-    page = rendered([Heading("Title"), found], 80, Style(heading="1", cells={"rejected": "31"}))
-
-    assert page.splitlines()[0] == "\x1b[1mTitle\x1b[0m"
-    assert "\x1b[31mrejected\x1b[0m  y" in page
-    assert re.sub(r"\x1b\[[0-9;]*m", "", page) == rendered([Heading("Title"), found], 80)
-
-
-def test_indent_of_a_wrapped_cell_is_kept() -> None:
-    found = table([Column("a", wrap=True)], [("  " + "word " * 6,)])
-
-    assert {line[:3] for line in lines(found, 20)[2:]} == {"  w"}
-
-
-def test_paragraph() -> None:
-    assert wrapped("note: ", "one two three", 14) == "note: one two\n      three"
 
 
 FOUND = table(

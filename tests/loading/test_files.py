@@ -31,26 +31,12 @@ def test_files_in_a_fixed_order(tmp_path: Path) -> None:
     assert found == ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/e.yaml"]
 
 
-def test_no_folder_holds_no_files(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-
-    assert [*documents_in(tmp_path / "none"), *documents_in(tmp_path / "file")] == []
-
-
 @pytest.mark.parametrize(
     ("file", "root"),
     [("c/chips/x.yaml", "c"), ("c/servers/x.yaml", "c"), ("c/x.yaml", "c"), ("c/chips/old/x.yaml", "c/chips/old")],
 )
 def test_root_of(file, root) -> None:
     assert Path(root).absolute() == root_of(Path(file), FOLDERS)
-
-
-def test_root_of_a_bare_name(tmp_path: Path, monkeypatch) -> None:
-    """From inside the folder of a kind the root is still above it."""
-    (tmp_path / "chips").mkdir()
-    monkeypatch.chdir(tmp_path / "chips")
-
-    assert tmp_path == root_of(Path("x.yaml"), FOLDERS)
 
 
 OURS = (

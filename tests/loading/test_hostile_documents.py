@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import Here
-from tests.support.rules import KNOWN, document, source
+from tests.support.rules import KNOWN, source
 from trnspec.api import validate
 from trnspec.checks.runner import check
-from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, load_document
+from trnspec.loading.pipeline import load_document
 from trnspec.model.annotations import MOST_PATHS
-from trnspec.model.ref import Ref
 from trnspec.model.reflection import spread
-from trnspec.model.source import Source
 from trnspec.yaml import read_text
 
 HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata:\n  name: part\n  title: T\n  source: page\n"
@@ -64,12 +61,6 @@ def test_as_many_paths_as_are_allowed() -> None:
     assert found(HEAD + SPEC + CLAIM % at) == {("TRN302", 9)}  # one finding for all of them
 
 
-@pytest.mark.parametrize("text", ["spec" + ".{a,b}" * 24, "spec.{a", "spec.a}", "spec.{a}b", "spec.{{a}}"])
-def test_spread_is_bounded(text) -> None:
-    with pytest.raises(ValueError, match=r"braces|names more"):
-        spread(text)
-
-
 @pytest.mark.parametrize(
     ("lines", "findings"),
     [
@@ -100,22 +91,6 @@ def test_a_control_character_in_a_required_text(where) -> None:
 
     assert ("TRN003", lines[where]) in found(text)
     assert {code for code, _ in found(text)} <= {"TRN003", "TRN604"}
-
-
-def _graph(*texts: str) -> Graph:
-    return link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])[0]
-
-
-def test_a_reference_resolves_only_to_its_kind() -> None:
-    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: other")
-    graph = _graph(chip, document("Chip", "other", "spec: {peak: {}, memory: {capacity: 32 GiB}}"))
-    ref = graph.named("part").metadata.source
-
-    assert ref == Ref("other")  # references are compared by name
-    assert ref.target is Source
-    assert graph.find(ref) is None
-    assert graph.lookup("other") is graph.find(Ref("other")) is graph.named("other")
-    assert graph.lookup("other", Source) is None
 
 
 WRONG = """api_version: trnspec/v1
@@ -158,16 +133,6 @@ def test_no_command_breaks_on_references_to_other_kinds(tmp_path, monkeypatch, c
         assert "broke" not in result.err, (command, result.err)
 
 
-def test_documents_with_references_to_other_kinds_are_shown(tmp_path, monkeypatch, capsys) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "odd.yaml").write_text(WRONG)
-    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    here = Here(tmp_path, monkeypatch, capsys)
-
-    assert 0 == here("show", "odd", "--catalog", ".").status
-    assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]
-
-
 def test_names_of_shipped_documents_of_another_kind(tmp_path) -> None:
     """A chip takes the name of a shipped server, and another the name of a chip as an alias: one finding each."""
     text = HEAD.replace("page", "neuron-trn1-2026-08") + SPEC
@@ -183,20 +148,6 @@ def test_names_of_shipped_documents_of_another_kind(tmp_path) -> None:
         ("TRN204", ("metadata", "name"), "trn3-gen1-server"),
         ("TRN204", ("metadata", "aliases", 0), "trainium2"),
     ]
-
-
-def test_rules_after_a_name_of_another_kind(tmp_path) -> None:
-    """The rules over the graph check everything else."""
-    (tmp_path / "chip.yaml").write_text(HEAD.replace("part", "trn3-gen1-server") + SPEC)
-    (tmp_path / "two.yaml").write_text(
-        (HEAD + SPEC + CLAIM % "spec.memory.capacity")
-        .replace("page", "neuron-trn1-2026-08")
-        .replace("says: 32", "says: 33")
-    )
-    codes = {code for code, _ in validate([str(tmp_path)]).report.lines()}
-
-    assert codes >= {"TRN204", "TRN303"}
-    assert "TRN900" not in codes
 
 
 def test_many_unknown_keys(tmp_path) -> None:

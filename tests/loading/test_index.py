@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.programs import ROOT
 from trnspec.api import graph
-from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums
@@ -38,11 +37,6 @@ def test_same_content_without_reading_all(single, name) -> None:
 @pytest.mark.parametrize("alias", ["u-trn2x64", "trainium", "trn2-16.48xlarge"])
 def test_alias(alias) -> None:
     assert FULL.named(alias).metadata == shipped_graph(graph).named(alias).metadata
-
-
-def test_unknown_name_lists_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'trainium2'"):
-        shipped_graph(graph).named("trainum2")
 
 
 def test_iteration_reads_all_and_keeps_the_objects() -> None:
@@ -80,15 +74,6 @@ def test_a_name_that_is_not_the_name_of_the_file(copy) -> None:
     file.rename(copy / "links" / "elastic.yaml")
 
     assert shipped_graph(lambda: graph([str(copy)])).named("other").document.file.endswith("elastic.yaml")
-
-
-def test_replacing_a_spec() -> None:
-    known = shipped_graph(graph)
-    other = known.replace("trainium2", known.named("trainium1").spec)
-
-    assert other.named("trainium2").spec is known.named("trainium1").spec
-    assert known.named("trainium2").spec is not other.named("trainium2").spec
-    assert len(FULL) == len(other)
 
 
 def test_one_document_reads_a_few_files(monkeypatch) -> None:

@@ -14,7 +14,6 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
 from trnspec.model.measurements import Measurements, RejectedRow
-from trnspec.yaml import Place
 
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs")), max_size=8)
 
@@ -23,22 +22,6 @@ def written(folder: Path, text: str) -> Path:
     file = folder / "table.csv"
     file.write_text(text, "utf-8")
     return file
-
-
-def test_rows_and_places(tmp_path: Path) -> None:
-    table = read_table(written(tmp_path, 'id,note,time_us\none,"a, b",12\ntwo,,\n'))
-
-    assert ("id", "note", "time_us") == table.columns
-    assert [{"id": "one", "note": "a, b", "time_us": "12"}, {"id": "two", "note": "", "time_us": ""}] == [
-        dict(r.cells) for r in table.rows
-    ]
-    assert Place(2, 12) == table.place(table.rows[0], "time_us")
-    assert Place(1, 4) == table.place(None, "note")
-    assert Place(3, 1) == table.place(table.rows[1], "absent")
-
-
-def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
-    assert ("id",) == read_table(written(tmp_path, "\ufeffid\none\n")).columns
 
 
 @pytest.mark.parametrize("text", ['id,a\none,"b\n', "id\none,two\n"])

@@ -15,7 +15,6 @@ from trnspec.checks.fixes import fix
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.loading.structure import plain
-from trnspec.model.document import API_VERSION
 from trnspec.yaml import read_text
 
 KNOWN = registry()
@@ -126,15 +125,6 @@ def test_the_documents_of_the_first_edition() -> None:
 def in_any_order(document):
     """A document with its claims sorted: those that differ in their source alone are joined."""
     return {**document, "claims": sorted(document.get("claims", []), key=repr)}
-
-
-def test_an_older_version_is_read_with_a_notice() -> None:
-    text = HEAD + SPEC
-    reading = load_document(read_text(text, "box.yaml"), KNOWN)
-
-    assert [("TRN058", 1, 14)] == [(p.code, p.place.line, p.place.column) for p in reading.problems]
-    assert API_VERSION == plain(reading.node)["api_version"]
-    assert text.replace("v1alpha1", "v1") == fixed(text)[0]
 
 
 def test_the_command(tmp_path, monkeypatch, capsys) -> None:

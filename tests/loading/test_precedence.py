@@ -39,19 +39,6 @@ def found_without(site: Site, *args: str) -> set[tuple[str, str, int]]:
     return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]}
 
 
-def test_without_the_plugin_there_is_no_trace(site) -> None:
-    site.catalog("acme", ACME)
-
-    assert "acme" not in site.run("--no-plugins", "list", "chips").out
-    assert 2 == site.run("--no-plugins", "show", "acme-1").status
-
-
-def test_the_shipped_catalog_stays_clean_beside_it(site) -> None:
-    site.catalog("acme", ACME)
-
-    assert set() == found(site)
-
-
 def replaced(text: str, *changes: tuple[str, str]) -> str:
     for old, new in changes:
         assert text.count(old) == 1, old
@@ -134,29 +121,3 @@ def test_a_file_of_the_user_replaces_as_before(site) -> None:
     (site.folder / "acme-server.yaml").write_text(SERVER)
 
     assert ("acme-server.yaml", "TRN402", 5) in found(site, "acme-1.yaml", "acme-server.yaml")
-
-
-EXPLAIN = """
-from trnspec.checks.reconcile.hypotheses import Explanation
-
-def moon(case):
-    yield Explanation("moon", "the moon was full")
-
-def bad(case):
-    raise ValueError("no moon")
-"""
-
-
-def test_explanations_of_a_plugin(site) -> None:
-    """They are evaluated after the built-in ones; an exception is reported and hides nothing."""
-    site.catalog("acme", ACME)
-    site.plugin("moon", "explanations=(moon, bad)", head=EXPLAIN)
-    (site.folder / "acme-server.yaml").write_text(SERVER.replace("512 GiB", "500 GiB"))
-    with_it = site.run("validate", "acme-server.yaml")
-    without = site.run("--plugin", "acme", "validate", "acme-server.yaml")
-
-    assert "the moon was full" in with_it.out
-    assert "the hypothesis trnspec_moon.bad failed: ValueError: no moon" in with_it.out
-    assert "moon" not in without.out
-    assert [1, 1] == [with_it.status, without.status]
-    assert all("TRN402" in out for out in (with_it.out, without.out))

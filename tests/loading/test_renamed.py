@@ -16,9 +16,8 @@ from trnspec.loading.schema.check import validator
 from trnspec.loading.structure import plain
 from trnspec.model.annotations import Count
 from trnspec.model.document import Node
-from trnspec.model.fabric import Fabric
 from trnspec.model.json_schema import document_schema
-from trnspec.model.renames import current, current_text, has_renames
+from trnspec.model.renames import current_text
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.yaml import read_text
@@ -105,20 +104,6 @@ def test_each_former_path_is_reported_where_it_is_written():
 
 
 @pytest.mark.parametrize(
-    ("path", "line", "column"),
-    [
-        (("spec", "network", "nics"), 17, 12),
-        (("spec", "network", "bandwidth", "value"), 18, 24),
-        (("spec", "network", "storage"), 20, 14),
-        (("spec", "fabric", "bandwidth", "both"), 14, 16),
-    ],
-)
-def test_positions_are_those_of_the_lines_that_the_author_wrote(path, line, column):
-    place = node_of(OLD).document.place(path)
-    assert (line, column) == (place.line, place.column)
-
-
-@pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
         ("cards: 8", 'cards: "8"', ("TRN103", 17, 12)),
@@ -131,11 +116,6 @@ def test_positions_are_those_of_the_lines_that_the_author_wrote(path, line, colu
 )
 def test_a_mistake_at_a_former_path_is_one_error_at_its_line(old, new, expected):
     assert [expected] == [p for p in problems(OLD.replace(old, new, 1)) if p[0] != "TRN057"]
-
-
-def test_of_an_attribute_that_is_given_twice_the_present_path_counts():
-    node = node_of(OLD.replace("storage: 80 Gbps", "storage: 80 Gbps\n    nics: 4"))
-    assert 4 == node.spec.network.nics
 
 
 @pytest.mark.parametrize(
@@ -192,17 +172,6 @@ def test_present_paths(spec, old, new):
     assert new == current_text(spec, old)
 
 
-def test_a_path_may_stand_for_all_below_it():
-    assert ("fabric", "bandwidth") == current(Server, ("fabric", "bandwidth"), groups=False)
-    assert ("nothing", "such") == current(Server, ("nothing", "such"))
-
-
-def test_kinds_without_renamed_attributes():
-    kinds = {name for name, kind in KNOWN.kinds.items() if has_renames(kind.spec)}
-    assert {"Chip", "Server", "UltraServer"} == kinds
-    assert has_renames(Fabric)
-
-
 @frozen(kw_only=True)
 class Blade(Server):
     """A server that is derived from another kind.
@@ -244,39 +213,11 @@ def test_replace_accepts_former_paths():
     assert gone.graph.named("trn1.32xlarge").spec.network is None
 
 
-def test_an_overlay_with_former_paths(tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    added = "".join(f"    {line}\n" for line in OLD.splitlines())
-    change = "  trn1.32xlarge: {efa.cards: 4, fabric.bandwidth: 400 GB/s}\n"
-    overlay.write_text(f"change:\n{change}add:\n  -\n{added}")
-    cat = trnspec.load(overlay=overlay)
-    changed = cat.graph.named("trn1.32xlarge").spec
-
-    assert plain(node_of(NEW)) == plain(cat.graph.named("box"))
-    assert (4, "400 GB/s") == (changed.network.nics, changed.fabric.bandwidth.both.value.text)
-
-
 def test_a_mistake_in_a_change_is_reported_at_its_former_path(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("change:\n  trn1.32xlarge:\n    host.vcpus: 8\n    efa.bandwidth: 8 GB\n")
     with pytest.raises(trnspec.UsageError, match=r"overlay.yaml:4:20: .* \(at spec.network.bandwidth\)"):
         trnspec.load(overlay=overlay)
-
-
-@pytest.mark.parametrize(
-    ("query", "hint"),
-    [
-        ("server where efa.bandwidth > 1 Gbps", "efa.bandwidth is now network.bandwidth"),
-        ("server where efa.cards > 1", "efa.cards is now network.nics"),
-        ("server where fabric.bandwidth > 1 Gbps", "fabric.bandwidth is now fabric.bandwidth.both"),
-        ("ultraserver where efa.bandwidth > 1 Gbps", "efa.bandwidth is now network.bandwidth"),
-        ("ultraserver where server.efa.bandwidth > 1 Gbps", "server.efa.bandwidth is now server.network.bandwidth"),
-    ],
-)
-def test_a_query_with_a_former_path_names_the_present_one(query, hint):
-    with pytest.raises(trnspec.QueryError) as caught:
-        trnspec.load().query(query)
-    assert hint == caught.value.hint
 
 
 def test_an_edition_from_before_the_rename_differs_in_no_figure_of_it():

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.schema import KINDS, Sampler, unplaced
+from tests.support.schema import Sampler, unplaced
 from tests.support.tables import tables
 from trnspec._version import __version__
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
-from trnspec.loading.schema.check import check, validator
+from trnspec.loading.schema.check import check
 from trnspec.model.link import Link
 from trnspec.yaml import read_text
 
@@ -73,28 +73,6 @@ def test_a_kind_that_is_no_text_without_a_version(kind):
     assert {m for _, _, _, m, _ in found(f"kind: {kind}\n")} == {m for _, _, _, m, _ in found("kind: Lnk\n")}
 
 
-def test_without_a_kind_all_missing_keys_of_the_envelope_are_reported():
-    missing = [(code, message) for code, _, _, message, _ in found("rubbish: {}\n")]
-
-    assert sorted(missing) == [
-        ("TRN102", "metadata has no 'name'"),
-        ("TRN102", "metadata has no 'title'"),
-        *(("TRN102", f"the document has no '{key}'") for key in ("api_version", "kind", "metadata", "spec")),
-    ]
-
-
-def test_all_missing_keys_are_reported_in_one_run():
-    """Those of mappings that are missing themselves are among them."""
-    text = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: here}\nspec: {}\n"
-
-    assert sorted(message for _, _, _, message, _ in found(text)) == [
-        "metadata has no 'title'",
-        "spec has no 'chips'",
-        "spec.chips has no 'chip'",
-        "spec.chips has no 'count'",
-    ]
-
-
 def test_missing_blocks_are_one_finding_with_the_skeleton_to_write():
     """The skeleton itself, with the words for its values replaced, is a valid document."""
     text = "api_version: trnspec/v1\nkind: Server\n"
@@ -139,20 +117,6 @@ def test_a_key_that_is_meant_for_a_missing_one_has_a_hint(key, meant):
 def test_every_code_of_the_form_is_in_the_tables():
     reported = {finding.split()[0] for case in CASES.values() for finding in case["finds"]} | {"TRN109"}
     assert reported == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
-
-
-def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
-    text = (
-        "spec:\n  lanes: {count: 0}\n  latency: 15\n  connects: chip\nclaims:\n  - x\n  - {at: y, says: 1, source: z}\n"
-    )
-    rows = found(NAMED + text)
-    assert [(code, line) for code, line, *_ in rows] == [
-        ("TRN106", 5),
-        ("TRN110", 6),
-        ("TRN104", 7),
-        ("TRN103", 9),
-        ("TRN105", 10),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -211,8 +175,3 @@ def test_findings_of_plugin_shapes(spec, reported):
 def test_non_mapping_is_reported_at_the_top():
     (unsound,) = check("Link", Link, unplaced([]), [])  # type: ignore[arg-type]  # what is tested
     assert (unsound.problem.code, unsound.problem.message) == ("TRN103", "the document is not a mapping")
-
-
-def test_the_validator_is_made_once():
-    assert validator("Link", Link) is validator("Link", Link)
-    assert all(validator(kind, spec).is_valid({}) is False for kind, spec in KINDS.items())

@@ -15,7 +15,6 @@ from trnspec.model.chip import Chip
 from trnspec.yaml import read_text
 
 KNOWN = registry()
-LINK = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: example, title: Example}\nspec: {connects: chips}\n"
 CHIP = """\
 api_version: trnspec/v1
 kind: Chip
@@ -132,18 +131,6 @@ def test_claims_keep_the_positions_that_they_have_in_the_file():
     assert [sound.claim_path(i) for i in range(3)] == [("claims", i) for i in range(3)]
 
 
-def test_claims_that_are_no_list_leave_none():
-    node = reading(LINK + "claims: {at: spec.latency}\n").node
-    assert node is not None
-    assert (node.claims, node.positions) == ((), ())
-
-
-def test_all_claims_may_be_unsound():
-    node = reading(LINK + "claims: [x, {}]\n").node
-    assert node is not None
-    assert (node.claims, node.positions) == ((), ())
-
-
 def test_prune_itself():
     data = {"metadata": {}, "spec": {"memory": {"bandwidth": 1, "capacity": 2}, "dies": 3}, "claims": [1, 2, 3, 4]}
     drops = [("spec", "memory", "bandwidth"), ("claims", 0), ("claims", 2, "says")]
@@ -175,18 +162,3 @@ def test_single_items_and_values_with_their_sources():
     assert prune(Chip, data, [*(("spec", *path) for path in drops), ("claims", 0)], items=True) == (rest, (1,))
     assert prune(Chip, data, [("spec", "memory", "capacity")], items=True) == (None, ())
     assert [True, False] == [is_needed(Chip, ("spec", "memory", key)) for key in ("capacity", "bandwidth")]
-
-
-def test_the_data_that_is_pruned_is_left_alone():
-    data = {"metadata": {}, "spec": {"dies": "x"}, "claims": [1]}
-    prune(Chip, data, [("spec", "dies"), ("claims", 0)])
-    assert data == {"metadata": {}, "spec": {"dies": "x"}, "claims": [1]}
-
-
-def test_a_claim_needs_what_its_class_requires():
-    """A claim loses an optional key alone, and goes whole with one that it needs."""
-    data: dict[str, Any] = {"metadata": {}, "spec": {}, "claims": [{"at": 1, "where": 2}]}
-    optional = prune(Chip, data, [("claims", 0, "where")])
-    assert optional == ({"metadata": {}, "spec": {}, "claims": [{"at": 1}]}, (0,))
-    required = prune(Chip, data, [("claims", 0, "at")])
-    assert required == ({"metadata": {}, "spec": {}, "claims": []}, ())

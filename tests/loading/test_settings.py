@@ -37,18 +37,6 @@ def test_reports(select, ignore, reported) -> None:
     assert reported == {c for c in CODES if settings.reports(c)}
 
 
-def test_longest_severity_counts() -> None:
-    settings = Settings(severity={"TRN4": Severity.INFO, "TRN402": Severity.WARNING})
-    found = {c: settings.severity_of(c, Severity.ERROR) for c in CODES}
-
-    assert found == {
-        "TRN101": Severity.ERROR,
-        "TRN402": Severity.WARNING,
-        "TRN403": Severity.INFO,
-        "XYZ01": Severity.ERROR,
-    }
-
-
 @given(select=some_codes, ignore=some_codes, given_select=some_codes, given_ignore=some_codes)
 def test_nearer_settings_win(select, ignore, given_select, given_ignore) -> None:
     """What is selected nearer to the user is judged by those settings alone; what is ignored there is ignored."""
@@ -68,11 +56,6 @@ def test_nearer_severity_wins_over_a_longer_one() -> None:
 
     assert merged.severity_of("TRN402", Severity.ERROR) is Severity.INFO
     assert merged.severity_of("XYZ01", Severity.ERROR) is Severity.WARNING
-
-
-@given(settings=st.builds(Settings, select=some_codes, ignore=some_codes))
-def test_nothing_given_changes_nothing(settings) -> None:
-    assert settings == settings.merged(Settings()) == Settings().merged(settings)
 
 
 @pytest.mark.parametrize("entry", ["TRN", "TRN4", "TRN402", "XYZ01"])
@@ -159,30 +142,6 @@ def test_wrong_settings_are_misuse(tmp_path: Path, text, message) -> None:
 
     assert str(raised.value).startswith(str(tmp_path / "trnspec.toml"))
     assert raised.value.hint or ";" in str(raised.value)
-
-
-@pytest.mark.parametrize("text", ["[tool]\ntrnspec = 3\n", "[tool]\ntrnspec = []\n"])
-def test_project_entry_that_is_no_table(tmp_path: Path, text) -> None:
-    (tmp_path / "pyproject.toml").write_text(text)
-
-    with pytest.raises(UsageError, match="is a table"):
-        find(tmp_path)
-
-
-def test_project_file_without_tools(tmp_path: Path) -> None:
-    """A ``tool`` that is no table is not ours to judge."""
-    (tmp_path / "pyproject.toml").write_text("tool = 3\n")
-    (tmp_path / "a" / ".git").mkdir(parents=True)
-    (tmp_path / ".git").mkdir()
-
-    assert Settings() == find(tmp_path)
-
-
-def test_settings_that_are_not_text(tmp_path: Path) -> None:
-    (tmp_path / "trnspec.toml").write_bytes(b"\xff\xfe")
-
-    with pytest.raises(UsageError, match=r"trnspec\.toml"):
-        find(tmp_path)
 
 
 def test_an_empty_code_is_not_a_prefix_of_all() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from cattrs import Converter
 from tests.support.schema import Part, Sampler, normal, unplaced
 from tests.support.tables import tables
 from trnspec.api import registry, validate
-from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.forms.claims import one_for_each_source
 from trnspec.loading.pipeline import load_document
@@ -55,14 +53,6 @@ def test_a_document_becomes_a_node():
     assert (lanes.count, lanes.rate.value, lanes.rate.source) == (8, parse("32 Gbit/s"), None)
     assert (node.claims[0].says, node.claims[0].source) == (14, Ref("page"))
     assert node.document.file == "example.yaml"
-
-
-def test_a_figure_as_a_text_and_as_a_mapping_are_equal():
-    short, long = (link({"connects": "chips", "latency": f}).spec for f in ("15 us", {"value": "15 us"}))
-    assert short == long
-    sourced = link({"connects": "chips", "latency": {"value": "15 us", "source": "page"}}).spec
-    assert sourced != short
-    assert sourced.latency.source == Ref("page")
 
 
 def test_every_shape():
@@ -129,17 +119,6 @@ def test_the_envelope(change, expected):
     assert refused(link, {"connects": "chips"}, **change) == expected
 
 
-def test_parts_that_are_missing():
-    with pytest.raises(StructureError) as caught:
-        structure("Link", Link, unplaced({}), {})
-    assert {r.message for r in caught.value.rejections} == {
-        "metadata is missing",
-        "spec is missing",
-        "api_version is not trnspec/v1",
-        "kind is not Link",
-    }
-
-
 def test_plain_omits_empty_values():
     node = sampler(shares=[], names={}, part={"size": 1}, parts=[], word="first", figures=[{"value": "5 GB/s"}])
     assert plain(node) == {
@@ -153,22 +132,6 @@ def test_plain_keeps_an_empty_mapping_with_known_keys():
     """A Core must have engines, also when none is reported."""
     node = sampler(rates={"a": {}})
     assert plain(node)["spec"] == {"flag": True, "figure": "5 GB/s", "rates": {"a": {}}}
-
-
-def test_plain_is_json():
-    """Lists and texts, not tuples and names: another program reads it."""
-    claim = {"at": "spec.x", "says": 5, "source": "page"}
-    node = link({"connects": "chips", "latency": {"value": "15 us", "source": "page"}}, claims=[claim])
-    data = plain(node)
-    assert json.loads(json.dumps(data)) == data
-    assert data["claims"] == [claim]
-    figures = plain(sampler(nested=[[1, 2], [3]], figures=["5 GB/s"]))["spec"]
-    assert isinstance(figures, dict)
-    assert json.loads(json.dumps(figures)) == figures
-
-
-def test_there_is_one_converter():
-    assert converter() is converter()
 
 
 @pytest.mark.parametrize("file", CATALOG, ids=lambda f: f.stem)

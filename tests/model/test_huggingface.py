@@ -91,24 +91,6 @@ def test_every_architecture_is_tested():
     assert untested == set(ARCHITECTURES) - tested
 
 
-def test_by_hand():
-    spec = imported(LLAMA).model
-    assert 8_030_261_248 == parameters_of(spec)
-    assert (32, 4096, 128256, 8192, "untied") == (
-        spec.layers,
-        spec.hidden,
-        spec.vocabulary,
-        spec.context,
-        spec.embeddings,
-    )
-    assert (32, 8, 128, "none") == (
-        spec.attention.heads,
-        spec.attention.kv_heads,
-        spec.attention.head_size,
-        spec.attention.bias,
-    )
-
-
 @pytest.mark.parametrize(("changes", "key"), TABLES["refusals_name_the_key"])
 def test_refusals_name_the_key(changes, key):
     assert key == refused(LLAMA | changes)
@@ -119,16 +101,6 @@ def test_known_architectures_that_are_not_read_have_a_reason():
         with pytest.raises(ConfigError, match=re.escape(reason)):
             imported(LLAMA | {"model_type": architecture})
     assert not set(REFUSED) & set(ARCHITECTURES)
-
-
-@pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
-def test_disabled_options_change_nothing(value):
-    assert imported(LLAMA) == imported(LLAMA | {"frob_size": value})
-
-
-def test_training_and_generation_change_nothing():
-    more = {"torch_dtype": "bfloat16", "eos_token_id": [1, 2], "rope_theta": 5e5, "use_cache": True, "frob_token_id": 7}
-    assert imported(LLAMA) == imported(LLAMA | more)
 
 
 def test_a_default_is_noted():
@@ -152,10 +124,6 @@ def test_a_default_is_noted_once(config, key):
     added = [note for note in imported({k: v for k, v in config.items() if k != key}).notes if note not in before]
     assert 1 == len(added)
     assert "is the default of" in added[0]
-
-
-def test_a_width_of_another_type_is_refused():
-    assert "n_inner" == refused(CLASSES["gpt2"]["config"] | {"n_inner": "wide"})
 
 
 def test_the_language_model_of_a_multimodal_model():
@@ -194,29 +162,6 @@ def test_heads_of_windowed_layers():
     assert (4, "none", None, None) == (none.kv_heads, none.sinks, none.local, none.window)
     values = imported(config | {"swa_head_dim": 128, "swa_v_head_dim": 128}).model.attention.local
     assert LocalAttention(kv_heads=8, head_size=128, sinks="head") == values
-
-
-def test_windows_by_layer():
-    gemma = CLASSES["gemma2"]["config"]
-    types = ["sliding_attention"] * 5 + ["full_attention"] * (gemma["num_hidden_layers"] - 5)
-    spec = imported(gemma | {"layer_types": types, "sliding_window": 512}).model
-    assert (512, 5) == (spec.attention.window, spec.attention.windowed)
-
-
-@pytest.mark.parametrize("architecture", ["mistral", "gemma2", "cohere2", "exaone4"])
-def test_a_window_of_null_is_none(architecture):
-    config = CLASSES[architecture]["config"]
-    windowed = imported({k: v for k, v in config.items() if k not in ("sliding_window", "layer_types")}).model
-    assert windowed.attention.window is not None
-    assert imported(config | {"sliding_window": None}).model.attention.window is None
-
-
-def test_single_operation_layers():
-    config = MODELS["nemotron-3-super"]["config"]
-    spec = imported(config).model
-    pattern = config["hybrid_override_pattern"]
-    counted = (spec.attention.layers, spec.recurrence.layers, spec.experts.layers, spec.layers)
-    assert (pattern.count("*"), pattern.count("M"), pattern.count("E"), len(pattern)) == counted
 
 
 def test_documents_say_the_models(tmp_path):

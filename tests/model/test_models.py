@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import pytest
 from attrs import evolve
 
 import trnspec
-from tests.support.programs import DATA, Here
+from tests.support.programs import DATA
 from trnspec.model.rounded import RoundedCount
 from trnspec.model.transformers.counting import active_parameters_of, parameters_of
-from trnspec.model.transformers.model import Model
 
 CATALOG = trnspec.load()
 SPECS = {m.name: m.node.spec for m in CATALOG.models.values()}
@@ -111,45 +109,3 @@ def test_stated_counts_have_sources():
         said = {says for says in adopted if isinstance(says, int)}
         if model.node.metadata.source.name not in own and not isinstance(total, RoundedCount):
             assert said == (set() if total is None else {total}), model.name
-
-
-@pytest.mark.parametrize(
-    ("alias", "name"),
-    [("llama3.1-8b", "llama-3.1-8b"), ("gpt-1t", "gpt-1008b"), ("gpt-175b", "gpt-3-175b"), ("gpt-2", "gpt2")],
-)
-def test_other_names(alias, name):
-    assert name == CATALOG.models[alias].name
-
-
-def test_a_model_is_typed():
-    model = CATALOG.models["llama-3.1-8b"]
-    assert isinstance(model, Model)
-    assert (32, 4096, 8, 14336) == (model.layers, model.hidden, model.attention.kv_heads, model.feed_forward.width)
-    with pytest.raises(trnspec.UnknownNameError, match=r"no model is named 'llama-3\.1-9b'; did you mean"):
-        CATALOG.models["llama-3.1-9b"]
-
-
-def test_counts_are_queried():
-    found = CATALOG.query("model where hidden > 16384")
-    assert {n for n, s in SPECS.items() if s.hidden > 16384} == {m.name for m in found}
-    assert {"gpt-1008b", "gpt-529.6b"} == {m.name for m in found}
-    few = CATALOG.query("models where attention.kv_heads < 4 and layers > 24")
-    assert {n for n, s in SPECS.items() if s.attention.kv_heads < 4 and s.layers > 24} == {m.name for m in few}
-    assert {"qwen2.5-1.5b", "qwen2.5-3b"} < {m.name for m in few}
-
-
-def test_before_it_was_published_a_model_is_unknown():
-    then = CATALOG.then("2023-06")
-    assert "llama-2-7b" in then.unknown
-    assert {"gpt2", "gpt-3-175b", "bert-large"} <= set(then.models)
-
-
-def test_the_command_line_lists_and_shows(tmp_path, monkeypatch, capsys):
-    here = Here(tmp_path, monkeypatch, capsys)
-    listed = json.loads(here("list", "models", "--format", "json").out)["rows"]
-    assert {(n, s.layers, s.attention.heads) for n, s in SPECS.items()} == {
-        (row["name"], row["layers"], row["heads"]) for row in listed
-    }
-    assert "kv_heads" in here("show", "mixtral-8x7b").out
-    compared = here("compare", "llama-3-8b", "llama-3-70b").out
-    assert ["hidden", "4,096", "8,192", "2x"] == next(r.split() for r in compared.splitlines() if "hidden" in r)

@@ -92,21 +92,6 @@ def test_an_annotation_that_no_document_can_express_is_refused(annotation):
         shape_of(annotation)
 
 
-def test_the_fields_of_a_class_in_its_order():
-    shape = shape_of(Lanes)
-    assert isinstance(shape, ObjectShape)
-    assert [(f.name, f.shape, f.required) for f in shape.fields.values()] == [
-        ("count", NumberShape(whole=True, least=1), True),
-        ("rate", BANDWIDTH, False),
-    ]
-
-
-def test_a_class_may_contain_itself():
-    shape = shape_at(Part, ("inner", "inner", "inner"))
-    assert isinstance(shape, ObjectShape)
-    assert shape.cls is Part
-
-
 @pytest.mark.parametrize(
     ("cls", "path", "shape"),
     [
@@ -177,19 +162,6 @@ def _scalars(data: Any, shape: Shape) -> int:
     return 1
 
 
-def test_leaves_come_in_the_order_of_the_class_and_a_figure_is_one():
-    rate = Figure(value=parse("5 GB/s"), source=Ref("x"))
-    link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), other={"b": rate, "a": rate}, version="v1")
-    assert [(dotted(p), v) for p, _, v in leaves(link, ("spec",))] == [
-        ("spec.connects", "chips"),
-        ("spec.version", "v1"),
-        ("spec.lanes.count", 3),
-        ("spec.lanes.rate", rate),
-        ("spec.other.b", rate),
-        ("spec.other.a", rate),
-    ]
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -212,15 +184,6 @@ def test_nothing_is_where_no_document_has_a_place(path):
     assert value_at(link, spread(path)[0]) is None
 
 
-def test_values_at_paths():
-    rate = Figure(value=parse("5 GB/s"), note="x")
-    sampler = Sampler(flag=False, figure=rate, figures=(rate,), nested=((1, 2), (3,)), either="x")
-    for path, value in {"figures.0": rate, "nested.1.0": 3, "nested.1.1": None, "flag": False}.items():
-        assert value_at(sampler, spread(path)[0]) == value
-    assert value_at(sampler, ("figure", "note")) == "x"
-    assert value_at(sampler, ()) is sampler
-
-
 @pytest.mark.parametrize(
     ("text", "paths"),
     [
@@ -234,11 +197,6 @@ def test_values_at_paths():
 )
 def test_a_text_with_alternatives_names_several_paths(text, paths):
     assert [dotted(p) for p in spread(text)] == paths
-
-
-def test_a_step_of_digits_is_an_index():
-    assert spread("ratios.0.says") == [("ratios", 0, "says")]
-    assert spread("gen2.x") == [("gen2", "x")]
 
 
 @pytest.mark.parametrize("text", ["a.{b", "a.b}", "a.b{c,d}", "a.{b}c", "a.{b,{c,d}}", "a.}b{", "{a}.{b}{c}", "a.{b}}"])

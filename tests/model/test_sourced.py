@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.rules import beside, findings
 from trnspec.api import registry
-from trnspec.graph.facts import facts
 from trnspec.loading.pipeline import link, load_document
-from trnspec.loading.structure import plain, structure
-from trnspec.model.chip import Chip
 from trnspec.model.sourced import Origin, origin_of, sourced
 from trnspec.yaml import read_text
 
@@ -58,24 +55,6 @@ def test_origin_of_each_value():
     assert origin_of(spec.launched).where == "line 2"
     assert origin_of(spec.cores.count).derived == "2 x 4"
     assert origin_of(spec.memory_pool) is None
-
-
-def test_structure_of_plain_data_gives_the_same_document():
-    node = example()
-    again = structure("Chip", Chip, node.document, plain(node))
-
-    assert plain(again) == plain(node)
-    assert plain(node)["spec"]["cores"]["count"] == {"value": 8, "derived": "2 x 4", "note": "Two dies."}
-
-
-def test_facts_have_the_source_of_the_value():
-    graph = beside(DOCUMENT)
-    stated = {f.at: (f.source, f.as_of, f.where, f.verdict, f.reason) for f in facts(graph, graph.named("example"))}
-
-    assert stated["launched"] == ("neuron-trn2-2024-12", "2024-12-03", "line 2", "adopted", "")
-    assert stated["cores.count"] == ("", "", "", "derived", "2 x 4")
-    assert stated["memory.technology"][0] == "neuron-trn2-2024-12"
-    assert stated["memory_pool"][0] == "neuron-trainium2-2026-08"
 
 
 @pytest.mark.parametrize(

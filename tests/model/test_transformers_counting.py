@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from attrs import evolve
 
 from tests.support.engine import (
-    GPT_3,
     LLAMA_3_8B,
-    MIXTRAL,
     MODELS,
     SYSTEMS,
     forward_flops,
@@ -22,7 +19,6 @@ from tests.support.engine import (
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
-from trnspec.perf.calibration.fits.search import stacked as stack
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.roofline import pieces
@@ -109,33 +105,3 @@ def test_windows(convention):
     # By hand: all of 4,096 tokens meet 1,024, but the first 1,024, which meet half as many on average.
     windowed = transformer(evolve(d, windowed_layers=32.0))
     close((3072 * 1024 + 1024 * 512) / 4096, attended_keys(windowed, 4096.0, 0.5, 0.0))
-
-
-def test_an_encoder_sees_everything():
-    encoder = transformer(MODELS["encoder"])
-    assert 512.0 == attended_keys(encoder, 512.0, 0.5 * encoder.causal, 0.0)
-
-
-def test_by_hand():
-    gpt = transformer(GPT_3)
-    assert (12 * 12288**2, 12288 * 2, 1.0) == (gpt.weights, gpt.scores, gpt.tied)
-    llama = transformer(LLAMA_3_8B)
-    assert 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336 == llama.weights == llama.whole
-    assert (0.0, 0.0, 0.0) == (llama.routed, llama.dispatched, llama.score_window)
-    mixtral = transformer(MIXTRAL)
-    expert = 3 * 4096 * 14336
-    assert 8 * expert == mixtral.routed
-    assert 2.0 == mixtral.dispatched
-    assert mixtral.whole + 2 * expert == mixtral.weights
-
-
-def test_a_tied_output_is_counted_once():
-    apart = transformer(evolve(GPT_3, tied=0.0))
-    assert parameters(apart) == parameters(transformer(GPT_3)) + 51200.0 * 12288
-
-
-def test_arrays_of_models():
-    """A row each, the same bits."""
-    rows = [transformer(d) for d in ALL.values()]
-    stacked = stack(rows)
-    assert [parameters(r) for r in rows] == np.asarray(parameters(stacked)).tolist()

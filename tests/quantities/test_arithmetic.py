@@ -10,20 +10,6 @@ SMALL, LARGE = parse("2 TB/s"), parse("3 TB/s")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (SMALL, LARGE, (True, True, False, False)),
-        (LARGE, SMALL, (False, False, True, True)),
-        (SMALL, SMALL.amount, (False, True, False, True)),
-        (SMALL, "2,000 GB/s", (False, True, False, True)),
-        (SMALL, "3 TB/s", (True, True, False, False)),
-    ],
-)
-def test_order(one, other, expected) -> None:
-    assert expected == (one < other, one <= other, one > other, one >= other)
-
-
-@pytest.mark.parametrize(
     ("calculation", "expected"),
     [
         (LARGE + SMALL, 5e12),

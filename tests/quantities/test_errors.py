@@ -157,29 +157,6 @@ def test_plugin_unit_near_a_builtin_unit(symbol, aliases, message) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "unit"),
-    [("tflops", "TFLOPS"), ("GFLOP", "GFLOPS"), ("IOP", "IOPS"), ("GHZ", "GHz"), ("kw", "kW"), ("mHz", "MHz"), ("GBit/s", "Gbit/s")],
-)  # fmt: skip
-def test_corrections(written, unit) -> None:
-    """A slip of case, and a missing S."""
-    assert unit == UNITS.correction(written, None) == UNITS.correction(written, UNITS.unit(unit).dimension)
-
-
-@pytest.mark.parametrize(
-    ("written", "dimension"),
-    [
-        *(("MW", Dimension.POWER), ("Wh", Dimension.POWER), ("kWh", Dimension.POWER), ("PJ", Dimension.ENERGY)),
-        *(("USD/s", Dimension.PRICE), ("USD/year", Dimension.PRICE), ("USD", Dimension.PRICE), ("Ms", Dimension.TIME)),
-        *(("GB/h", Dimension.INFORMATION), ("GB/h", Dimension.BANDWIDTH), ("Hz/s", Dimension.FREQUENCY)),
-        *(("KB", Dimension.INFORMATION), ("gb", Dimension.INFORMATION), ("TFLPOS", None), ("PFLOPS/s", None)),
-    ],
-)
-def test_ambiguous_units_are_not_corrected(written, dimension) -> None:
-    """Another power of ten, another time, another dimension; several units that are as near."""
-    assert "" == UNITS.correction(written, dimension)
-
-
-@pytest.mark.parametrize(
     ("written", "unit"), [("Gibits", "Gibit"), ("Gibti", "Gibit"), ("Gibt", "Gibit"), ("Gibxt", "Gibit"), ("Gibxxt", ""), ("Gtibi", "")]
 )  # fmt: skip
 def test_one_slip_in_a_long_word(written, unit) -> None:

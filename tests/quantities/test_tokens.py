@@ -28,10 +28,6 @@ def test_tokens_have_spans_and_units() -> None:
     ]
 
 
-def test_an_empty_text_has_an_end() -> None:
-    assert list(TOKENIZER("")) == [Token("end", "", (0, 0))]
-
-
 def test_a_character_without_a_token_is_an_error_at_its_position() -> None:
     with pytest.raises(ValueError, match=r"\(3, '\?'\)"):
         list(TOKENIZER("1 +?"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import re
 from fractions import Fraction
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tables import tables
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import UsageError
 from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit, UnitTable
 
 TABLES = tables(__file__)
@@ -49,29 +47,6 @@ def test_units_of_lists_each_spelling_once_canonical_first() -> None:
     assert len(everything) == len(set(everything))
 
 
-def test_units_print_and_pickle() -> None:
-    """A unit prints as its symbol and survives pickling as an equal value."""
-    unit = UNITS.unit("GiB/sec")
-    assert (str(unit), pickle.loads(pickle.dumps(unit))) == ("GiB/s", unit)
-
-
-@pytest.mark.parametrize(("spelling", "dimension", "hint"), TABLES["hint_for_unknown_unit"])
-def test_hint_for_unknown_unit(spelling: str, dimension: str | None, hint: str) -> None:
-    """A spelling that is in no unit gets the units that were most likely meant."""
-    with pytest.raises(QuantityError) as caught:
-        UNITS.unit(spelling, None if dimension is None else Dimension[dimension])
-    assert (caught.value.reason, caught.value.hint) == ("unknown-unit", hint)
-
-
-@pytest.mark.parametrize(("spelling", "dimension", "units"), TABLES["slips"])
-def test_a_slip_of_case(spelling: str, dimension: str | None, units: list[str]) -> None:
-    """The nearest spelling is first, and where a bit may be meant for a byte both are there."""
-    assert spelling not in UNITS
-    assert units == re.findall(
-        r'"([^"]+)"', UNITS.suggest(spelling, None if dimension is None else Dimension[dimension])
-    )
-
-
 @given(
     st.sampled_from((*UNITS.spellings(Dimension.INFORMATION), *UNITS.spellings(Dimension.BANDWIDTH))),
     st.data(),
@@ -86,38 +61,6 @@ def test_a_slip_of_case_is_answered_with_the_unit(spelling: str, data: st.DataOb
         meant = UNITS.unit(spelling)
 
         assert f'"{meant}"' in UNITS.suggest(changed, meant.dimension)
-
-
-@pytest.mark.parametrize(
-    ("spelling", "keep", "leave"),
-    [
-        ("GB/sec/chip", "GB/sec", "chip"),
-        ("GiB/s/device", "GiB/s", "device"),
-        ("GB/s per link", "GB/s", "per link"),
-        ("GB HBM", "GB", "HBM"),
-        ("TFLOPS/core", "TFLOPS", "core"),
-    ],
-)
-def test_a_scope_is_no_unit(spelling: str, keep: str, leave: str) -> None:
-    """What the figure is a figure of is named as the part to leave out."""
-    assert UNITS.suggest(spelling).startswith(f'write "{keep}" and omit "{leave}"')
-
-
-@pytest.mark.parametrize("spelling", ["GB/S", "GB / s", "GB/seconds"])
-def test_a_time_is_no_scope(spelling: str) -> None:
-    """A misspelled rate is answered with rates, not as an amount with a scope."""
-    hint = UNITS.suggest(spelling, Dimension.BANDWIDTH)
-    assert (hint.startswith("did you mean"), "GB/s" in hint) == (True, True)
-
-
-def test_wrong_dimension_names_both() -> None:
-    """A unit of another dimension is refused with both dimensions and their base units."""
-    with pytest.raises(QuantityError) as caught:
-        UNITS.unit("GB", Dimension.BANDWIDTH)
-    assert caught.value.reason == "dimension"
-    assert str(caught.value) == (
-        "GB measures information (base unit B), but bandwidth (base unit B/s) is expected, such as GB/s"
-    )
 
 
 @pytest.mark.parametrize(
@@ -168,8 +111,3 @@ def test_a_factor_is_above_zero(factor: int) -> None:
     """A unit of no size or of a negative size is refused."""
     with pytest.raises(UsageError):
         Unit("zero", Dimension.RATIO, Fraction(factor))
-
-
-def test_a_spelling_near_to_a_unit_of_another_dimension_is_not_that_unit() -> None:
-    assert 'did you mean "s"?' == UNITS.suggest("parsec")
-    assert UNITS.choices(Dimension.INFORMATION) == UNITS.suggest("parsec", Dimension.INFORMATION)

@@ -118,6 +118,14 @@ LAYOUTS = {
     "a: {c: 1, # d\n  b: 2}\n": "a: {c: 1, # d\n  b: 2}\n",
     "a: {c: {e: 1,\n  d: 2}, b: [2, {g: 1, f: 2}]}\n": "a: {b: [2, {f: 2, g: 1}], c: {d: 2,\n  e: 1}}\n",
     "{b: 1, a: 2}\n# c\n": "{a: 2, b: 1}\n# c\n",
+    # Comments that move with their keys, and those that stay.
+    "b: 1\n# of a\na: 2\n": "# of a\na: 2\nb: 1\n",
+    "a:\n  b: 1\n  # end\n# of c\nc: 2\n": "a:\n  b: 1\n  # end\n# of c\nc: 2\n",
+    "a: # x\n  1\n": "# x\na: 1\n",
+    "a:\n  -\n    # x\n    c: 1\n    b: 2\n": "a:\n  # x\n  - b: 2\n    c: 1\n",
+    "a:\n - b: 1\n - # x\n": "a:\n  - b: 1\n  -  # x\n",
+    "a:\n    b: >-\n       x\n         y\n\n       z\n": "a:\n  b: >-\n    x\n      y\n\n    z\n",
+    "b: |+\n    x\n\n\na: 1\n": "a: 1\nb: |+\n  x\n\n\n",
     # Line ends, marks and keys.
     "\ufeffa: 1\r\nb:   2\r": "a: 1\nb: 2\n",
     "a :   1\n": "a: 1\n",
@@ -138,6 +146,8 @@ def test_layout(text) -> None:
         ("a: 1\na: 2\n", "The key 'a' is repeated; the first value is kept"),
         ("- a\n", "The file contains a list; a mapping with keys is expected"),
         ('? "a\n  b"\n: 1\n', "it has a key of several lines"),
+        ("a: &x 1\n", "Anchors are not allowed"),
+        ("a: 1\n---\nb: 2\n", "A second document begins here"),
         ("--- {a: 1}\n", "its first line has more than a comment or '---' before the first key"),
     ],
 )
@@ -145,7 +155,7 @@ def test_refuses_texts_without_layout(text, message) -> None:
     with pytest.raises(LayoutError) as error:
         layout(text, lambda _, keys: range(len(keys)))
 
-    assert message == str(error.value)
+    assert str(error.value).startswith(message)
 
 
 REMOVALS = [3, 6, 10, 8, 8, 15, 4, 7, 1, 7, 5, 4, 3, 0, 5, 8]

@@ -67,42 +67,7 @@ def test_the_order_of_the_keys_does_not_matter(data) -> None:
     assert layout(json.dumps(data), by_name) == layout(json.dumps(backwards), by_name)
 
 
-CASES = {
-    "spacing": ("a:   1   #x\nb: {c:   2,d: [ 1,2 ]}\n\n\n\n", "a: 1  #x\nb: {c: 2, d: [1, 2]}\n"),
-    "indentation": ("a:\n     b: 1\n     c:\n     - d\n", "a:\n  b: 1\n  c:\n    - d\n"),
-    "comment of a key moves with it": ("b: 1\n# of a\na: 2\n", "# of a\na: 2\nb: 1\n"),
-    "comments at the top stay there": ("# top\n\n# of b\nb: 1\na: 2\n", "# top\n\n# of b\na: 2\nb: 1\n"),
-    "comment at the end of a block": ("a:\n  b: 1\n  # end\n# of c\nc: 2\n", "a:\n  b: 1\n  # end\n# of c\nc: 2\n"),
-    "comment of the key below a list": ("a:\n- 1\n# of b\nb: 2\n", "a:\n  - 1\n# of b\nb: 2\n"),
-    "comment between key and value": ("a: # x\n  1\n", "# x\na: 1\n"),
-    "item with a comment": ("a:\n  -\n    # x\n    c: 1\n    b: 2\n", "a:\n  # x\n  - b: 2\n    c: 1\n"),
-    "item without a value after a mapping": ("a:\n - b: 1\n - # x\n", "a:\n  - b: 1\n  -  # x\n"),
-    "folded text": ("a:\n    b: >-\n       x\n         y\n\n       z\n", "a:\n  b: >-\n    x\n      y\n\n    z\n"),
-    "explicit indentation": ("a: |4\n      x\n", "a: |2\n    x\n"),
-    "kept line ends": ("b: |+\n    x\n\n\na: 1\n", "a: 1\nb: |+\n  x\n\n\n"),
-    "flow mapping of several lines": ("a: {c: 1,\n    b: 2}\n", "a: {b: 2,\n    c: 1}\n"),
-    "last line without end": ("a: 1", "a: 1\n"),
-    "line ends": ("b: 1\r\na: 2\r\n", "a: 2\nb: 1\n"),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_cases(case) -> None:
-    text, expected = CASES[case]
-
-    assert expected == layout(text, by_name)
-    assert expected == layout(expected, by_name)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "a: [1", "- a\n", "a: &x 1\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", "? |\n  a\n: 1\n"]
-)
-def test_refuses_texts_without_layout(text) -> None:
-    """Documents with errors, and keys of several lines."""
-    with pytest.raises(LayoutError):
-        layout(text, by_name)
-
-
+@pytest.mark.slow
 def test_the_time_of_layout_is_linear_in_keys() -> None:
     """A document of 100,000 keys and values, the most that is read: 3 s; quadratic, more than 50 s."""
     text = "spec:\n" + "".join(f"  k{i}: v{i}\n" for i in range(49_998))

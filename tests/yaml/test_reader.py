@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.rules import stopped_after
 from tests.support.tables import tables
-from trnspec.yaml import Document, Json, Limits, Path, Place, Problem, read_file, read_text
+from trnspec.yaml import Document, Json, Limits, Path, Place, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,34 +82,6 @@ def test_corpus(name: str) -> None:
     assert {tuple(e) for e in EXPECT[name]} == found(document)
     assert all(p.message.isprintable() and p.message.endswith(".") and len(p.message) < 200 for p in document.problems)
     assert all(p.hint for p in document.problems if "more problems of this kind" not in p.message)
-
-
-@pytest.mark.parametrize(
-    ("start", "kind"),
-    [
-        (b"\x7fELF\x02\x01\x01", "a program"),
-        (b"\x1f\x8b\x08\x00", "compressed (gzip)"),
-        (b"PK\x03\x04", "an archive (zip)"),
-        (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
-        (b"SQLite format 3\x00", "a database (SQLite)"),
-        (b"\x01\x02", "binary"),
-        (b"\x00\x00\x00", "binary"),
-    ],
-)
-def test_a_file_that_is_not_text_is_one_problem(start: bytes, kind: str) -> None:
-    rest = bytes(range(32)) * 20 if any(start) else bytes(100)
-
-    assert read_text(start + rest).problems == (
-        Problem("TRN002", f"The file is {kind}, not text.", Place(1, 1), "check a file of text in UTF-8"),
-    )
-
-
-def test_a_text_with_a_few_control_characters_is_text() -> None:
-    """Each is reported; a colored log has escapes."""
-    raw = b"\x1b[31ma: 1\x1b[0m\n" * 20 + b"\x01\x02\x03\n"
-
-    assert {p.code for p in read_text(raw).problems} >= {"TRN003"}
-    assert "TRN002" not in {p.code for p in read_text(raw).problems}
 
 
 DOCUMENTS = tables(__file__)["documents"]
@@ -213,15 +185,6 @@ def test_characters_are_counted_not_bytes() -> None:
     assert document.text[0] == "é"
 
 
-def test_all_bad_bytes_and_characters_are_reported() -> None:
-    """One run shows every place that is not UTF-8 or not printable."""
-    document = read_text(b"a: \xff\xfe x\nb: \xe9\x07\n\x00\xef\xbb\xbf\nc: \xc2\x85\n")
-    assert found(document) == {
-        ("TRN002", 1, 4), ("TRN002", 2, 4), ("TRN003", 2, 5), ("TRN003", 3, 1), ("TRN003", 3, 2), ("TRN003", 4, 4),
-    }  # fmt: skip
-    assert document.data is None
-
-
 # Places.
 
 
@@ -244,13 +207,6 @@ def test_empty_values_stand_behind_their_colon() -> None:
         ("d", "x"): Place(5, 7), ("d", "y"): Place(5, 11),
     }  # fmt: skip
     assert document.data == {"a": None, "b": None, "c": None, "d": {"x": None, "y": None}}
-
-
-def test_alias_error_states_anchor_order() -> None:
-    problems = read_text("a: &b 1\nc: *b\nd: *e\n").problems
-    assert [(2, "repeat the value here"), (3, "put the value in quotes if it is text")] == [
-        (p.place.line if p.place else 0, p.hint) for p in problems if p.message.startswith("Aliases")
-    ]
 
 
 # Budgets.
@@ -290,14 +246,6 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
 
 
 # Files.
-
-
-def test_read_file(tmp_path: FilePath) -> None:
-    """A file is read as its bytes are, and named as reported."""
-    path = tmp_path / "a.yaml"
-    path.write_bytes(b"a: 1\n")
-    document = read_file(path)
-    assert (document.file, document.data, document.problems) == (str(path), {"a": 1}, ())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as files")

@@ -7,7 +7,7 @@ import pytest
 from tests.support.rules import KNOWN
 from trnspec.checks.fixes import fix
 from trnspec.checks.runner import check
-from trnspec.loading.forms.claims import joined_sources, one_for_each_source
+from trnspec.loading.forms.claims import joined_sources
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import Place, read_text
@@ -36,12 +36,6 @@ def test_each_source_is_a_claim_at_the_position_of_its_name() -> None:
     for index, claim in enumerate(node.claims):
         place = node.document.place((*node.claim_path(index), "source"))
         assert lines[place.line - 1][place.column - 1 :].startswith(claim.source.name)
-
-
-def test_claims_without_sources_are_the_same_document() -> None:
-    document = read_text(HEAD + f"  - {{{AT}, source: a}}\n")
-
-    assert one_for_each_source(document) is document
 
 
 @pytest.mark.parametrize(
@@ -93,12 +87,6 @@ def test_fix_joins_claims_that_differ_in_their_sources_alone() -> None:
 )
 def test_claims_that_stay_apart(claims: str) -> None:
     assert joined_sources(HEAD + claims) == HEAD + claims
-
-
-def test_other_comments_stay() -> None:
-    claims = f"  # One.\n  - {{{AT}, source: a}} # two\n  # Three.\n  - {{{AT}, source: b}}\n"
-
-    assert joined_sources(HEAD + claims) == HEAD + f"  # One.\n  - {{{AT}, sources: [a, b]}} # two\n  # Three.\n"
 
 
 def test_more_claims_than_calls_can_be_nested() -> None:

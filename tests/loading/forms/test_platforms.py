@@ -50,12 +50,6 @@ def test_platforms_that_are_wrong(tmp_path, head, body, code, line) -> None:
     assert (code, line) in {(d.code, d.where.place.line) for d in found}
 
 
-def test_name_of_the_file(tmp_path) -> None:
-    text = f"{HEAD}spec:\n  chip: trainium1\n  platforms:\n{GOOD}"
-
-    assert "TRN205" in {d.code for d in checked(tmp_path, text, "trn1-platforms").report.diagnostics}
-
-
 def test_shipped_names() -> None:
     known = graph()
     names = {node.name for node in known if is_driver_name(known, node)}

@@ -118,12 +118,6 @@ def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
     assert (code, line) in {(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics}
 
 
-def test_a_wrong_row_leaves_the_others() -> None:
-    result = loaded(rows(GOOD, "type: spot, region: us-east-2, price: 1 USD"))
-
-    assert [part.node.spec.hourly.keys() for part in result.parts] == [{"us-east-1"}]
-
-
 def test_a_finding_is_at_its_row(tmp_path) -> None:
     """A price with a wrong factor is reported at the line of its row, at the price."""
     (original,) = (f for f in LISTS if f.stem == "trn1.32xlarge-prices")
