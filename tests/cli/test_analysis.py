@@ -85,20 +85,6 @@ def test_suggested_commands_repeat_assumptions(here) -> None:
     assert "--assume 'trainium2.memory.capacity=2 GiB'" in found.err
 
 
-def test_use_claims(here) -> None:
-    words = list(TRAINING)
-    words[words.index("trn2.48xlarge*2")] = "trn3-gen2-server"
-    words[words.index("2")] = "1"
-    refused = here(*words)
-    found = here(*words, "--use-claims", "--format", "json")
-    data = json.loads(found.out)
-
-    assert 1 == refused.status
-    assert "--use-claims" in refused.err
-    assert 0 == found.status
-    assert "trn3-gen2-server.fabric.links_per_chip" == data["assumptions"][0]["name"]
-
-
 def test_trace(here) -> None:
     found = here(*TRAINING, "--trace", "out.json")
     again = here(*TRAINING, "--trace", "again.json")
@@ -151,3 +137,11 @@ def test_ranges_and_varied_figures(here) -> None:
     assert ["tp", NETWORK] == data["swept"]
     by_figure = here(*options, "--format", "markdown", "--sort", f"-{NETWORK}").out.splitlines()
     assert ["6.4 Tbps"] * 3 == [line.split(" | ")[1] for line in by_figure if line.startswith("| ")][2:5]
+
+
+def test_a_trace_that_cannot_be_written(here) -> None:
+    (here.folder / "folder").mkdir()
+    found = here(*TRAINING, "--trace", "folder")
+
+    assert 2 == found.status
+    assert "--trace: folder" in found.err

@@ -119,3 +119,12 @@ def test_stale_names_and_paths(here) -> None:
         ("neuronlink-v3", "lanes.count"),
         ("neuronlink-v3", "lanes.rate"),
     ]
+
+
+def test_whole_page_has_every_disagreement_in_full(here) -> None:
+    heads = [f"{d['name']}  {d['at']}" for d in disagreements(here, "trn2.48xlarge")]
+    lines = here("audit", "trn2.48xlarge", "--full").out.splitlines()
+
+    assert heads == [line for line in lines if line in heads]
+    assert here("audit", "trn2.48xlarge", "--details").out.splitlines() == lines
+    assert [line for line in lines if len(line) > 80] == []

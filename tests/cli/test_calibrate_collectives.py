@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.evaluations import keywords
@@ -54,3 +56,26 @@ def test_refuses_unfit_rows(here, arguments, message):
 
     assert done.status == 2
     assert message in done.err
+
+
+def test_rows_of_ones_own_start_from_the_calibration_of_the_library(here, tmp_path):
+    """Three rows, all 20 % slower than it; the protocols that they use, and no others, become slower."""
+    lines = ["kind,id,hardware,ranks,collective,size_bytes,time_us,framework,launch,source"]
+    known = {2**16: 20.9, 2**20: 52.0, 2**24: 280.0}
+    lines += [
+        f"collective,r{size},trn2.48xlarge,64,all_reduce,{size},{1.2 * time},nccom,nccom-test,own"
+        for size, time in known.items()
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    done = here("calibrate", "rows.csv", *ABOUT, "--framework", "nccom", "--out", "mine", "--format", "json")
+    assert 0 == done.status, done.err
+    report = json.loads(done.out)["trainium2"]
+    assert ("trainium2-nccom-2026-collectives", 3) == (report["prior"]["calibration"], report["rows"])
+    learned = {each["name"]: each for each in report["parameters"]}
+    assert {"prior"} == {each["origin"] for name, each in learned.items() if name.startswith("P2P")}
+    assert learned["mesh call"]["value"] > learned["mesh call"]["prior"]
+    assert "P2P link" in done.err
+    spec = load([str(tmp_path / "mine")]).graph.named("trainium2-nccom-2027-collectives").spec
+    assert ("trainium2-nccom-2026-collectives", 3) == (spec.prior.calibration, spec.spread.rows)
+    # Of three rows the interval is mostly that of the prior.
+    assert float(spec.spread.high) < 1.2

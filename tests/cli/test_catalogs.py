@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.programs import git
-from tests.support.rules import document, graph, source
-from trnspec.catalog.versions.editions import FOLDER, freeze, write
-from trnspec.cli.diff import open_catalog
-from trnspec.errors import TrnspecError
+from tests.support.rules import document, source
+from trnspec.cli.diff import of_folder, open_catalog
+from trnspec.errors import TrnspecError, UsageError
 
 PAGE = source("page", "2024-01-01")
 
@@ -55,12 +54,6 @@ def test_a_broken_document_is_not_a_removed_one(repository) -> None:
     assert () == made.removed
 
 
-def test_an_edition_by_its_name(repository, monkeypatch) -> None:
-    monkeypatch.setattr("trnspec.api.shipped", lambda: repository / "catalog")
-    write(repository / "catalog" / FOLDER, "2026.11", freeze(graph(PAGE, wire("7 us")), "2026.11"))
-    (repository / "2026.11").mkdir()
-    (repository / "2026.11" / "wire.yaml").write_text(wire("6 us"))
-
-    assert ("7 us", "6 us") == tuple(
-        open_catalog(w)["wire"].figure("latency").value.text for w in ("2026.11", "./2026.11")
-    )
+def test_an_empty_folder(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"holds no \.yaml files"):
+        of_folder(tmp_path)

@@ -30,14 +30,3 @@ def test_source_without_an_address_is_marked(here) -> None:
     out = " ".join(here("check", "trainium1", "generation.training", "1").out.split())
 
     assert "1 adopted thirdparty-trainium-overview, no address" in out
-
-
-def test_catalog_of_the_user(here, tmp_path):
-    (tmp_path / "chips").mkdir()
-    (tmp_path / "chips" / "acme.yaml").write_text(
-        "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme, source: neuron-trn1-2023-02}\n"
-        "spec: {peak: {dense: {bf16: 190 TFLOPS}}, memory: {capacity: 32 GiB}}\n"
-    )
-
-    assert here("check", "acme", "memory.capacity", "32 GiB", "--catalog", str(tmp_path)).status == 0
-    assert here("check", "acme", "memory.capacity", "32 GB", "--catalog", str(tmp_path)).status == 1

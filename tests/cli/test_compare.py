@@ -80,3 +80,13 @@ def test_gap_is_never_0(here) -> None:
     assert {found["peak.dense.fp8", "trainium1"][k] for k in nothing} == {None}
     assert lacking
     assert {r[k] for r in lacking for k in nothing} == {""}
+
+
+def test_more_than_the_page_holds(here) -> None:
+    names = ["trn1.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-gen1-server", "trn3-gen2-server"]
+    text = here("compare", *names).out
+
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "hidden columns: " in text
+    left = text.partition("hidden columns: ")[2]
+    assert [n for n in names if n not in text.splitlines()[0] and n not in left] == []

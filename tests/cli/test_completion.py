@@ -64,13 +64,6 @@ def test_names(completed, given) -> None:
     assert set(completed(given, "trn")) == {n for n in NAMES if n.startswith("trn")}
 
 
-def test_completion_of_names_in_another_catalog(completed, tmp_path) -> None:
-    (tmp_path / "chips").mkdir()
-    (tmp_path / "chips" / "mine.yaml").write_text("")
-
-    assert completed("show", "--catalog", str(tmp_path), "m") == ["mine"]
-
-
 @pytest.mark.parametrize(
     ("words", "found"),
     [

@@ -83,3 +83,13 @@ def test_result_of_the_audit_of_pages(here, edition) -> None:
     assert said in edition("verify").out
     with pytest.raises(EditionError, match="altered"):
         verify(text.replace(f'"no": {audit["no"]}', '"no": 0'))
+
+
+def test_an_edition_that_was_not_entered(here, edition) -> None:
+    edition("freeze", "2026.11")
+    (here.folder / "mine" / "editions" / "RELEASED").unlink()
+    result = edition("verify")
+
+    assert result.status == 1
+    assert "not in RELEASED" in result.out
+    assert "not in RELEASED"[:16] in edition("list").out

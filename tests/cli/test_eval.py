@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-import trnspec
 from tests.support.evaluations import CALLS, install
 from tests.support.programs import Here
 
@@ -103,13 +102,6 @@ def test_page(here) -> None:
     assert "\x1b" not in done.out
 
 
-def test_the_page_in_python(here) -> None:
-    """``str(evaluation)`` is what the command prints at 80 columns."""
-    found = trnspec.evaluate("sweep", chip="trainium2", times=2)
-
-    assert here("eval", "sweep", "--chip", "trainium2", "--times", "2").out == f"{found}\n"
-
-
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -155,3 +147,20 @@ def test_sweep_that_is_too_large(here) -> None:
         done.err
     )
     assert [] == CALLS
+
+
+def test_markdown(here) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown", "--full")
+
+    assert done.out.startswith("## sweep: trainium2, 1 times\n\n- time: 35.5 ms [34.9, 36.2] ms\n")
+    assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
+    assert "| conflicting value | 2,400 GB/s, rejected |" in done.out
+    assert "### Inputs\n\nchip `trainium2`, times `1`, " in done.out
+
+
+@pytest.mark.parametrize("format_", ["text", "csv", "json"])
+def test_sweep_without_any_answer(here, format_) -> None:
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "65,66", "--format", format_)
+
+    assert 1 == done.status
+    assert "65 times are too many" in done.out

@@ -81,20 +81,6 @@ def test_a_table_of_a_sweep(here) -> None:
     assert found == [(r["times"], r["read"], r["refused"]) for r in rows(done.out)]
 
 
-def test_a_search_is_its_table(here) -> None:
-    found = rows(here(*SEARCH, "--top", "3", "--format", "csv").out)
-    data = json.loads(here(*SEARCH, "--top", "3", "--format", "json").out)
-    layouts, first_and_second = data["tables"]
-
-    assert first_and_second["title"] == "First and second: step time"
-    assert [[str(v) for v in row] for row in layouts["rows"]] == [list(r.values()) for r in found]
-    assert ["step_time [s]", "mfu [%]", "memory [B]", "tp"] == list(found[0])[:4]
-    swept_ = rows(here(*SEARCH, "--optimizer", "adam,adam-8bit", "--top", "2", "--format", "csv").out)
-    assert ["adam", "adam", "adam-8bit", "adam-8bit"] == [r["optimizer"] for r in swept_]
-    assert [r["step_time [s]"] for r in found[:2]] == [r["step_time [s]"] for r in swept_[:2]]
-    assert REFUSED == tuple(swept_[0])[-4:]
-
-
 @pytest.mark.parametrize("more", [(), ("--calibration", "none", "--no-flash", "--dtype", "fp32")])
 def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     printed = here(*SEARCH, "--top", "1", *more, "--full").out
@@ -171,3 +157,19 @@ def test_selected_sweep_columns_include_varying_ones(here, format_, columns) -> 
 
     assert (done.status, done.err) == (0, "")
     assert (first, named) == ({*found[: len(first)]}, found[len(first) :])
+
+
+def test_a_table_by_its_title(here) -> None:
+    for wanted in ("Reads", "reads", "ead"):
+        done = here("eval", "sweep", "--chip", "trainium2", "--times", "2", "--format", "csv", "--table", wanted)
+        found = rows(done.out)
+
+        assert (0, ["0", "1"]) == (done.status, [r["read"] for r in found])
+        assert 1 == len({float(r["time [s]"]) for r in found})
+
+
+def test_brief_has_no_effect(here) -> None:
+    done = here("eval", "roofline", "--on", "trainium2", "--brief")
+
+    assert here("eval", "roofline", "--on", "trainium2").out == done.out
+    assert done.err == "trnspec: --brief has no effect: the page fits a screen; --full prints all of it\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from importlib import import_module
@@ -16,6 +17,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand
+from trnspec.evaluation.page import LINES
 from trnspec.site import planner
 
 
@@ -95,6 +97,12 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     return Here(tmp_path, monkeypatch, capsys)
 
 
+PAGED = ("eval", "search", "plan", "show", "compare", "list", "audit")
+"""Commands that print a first page, which fits a screen."""
+WHOLE = re.compile(
+    r"--(format|full|details|reasons|verdict|stale|host|pages|rows|refit|trace|plot|part|results|redo)|merge"
+)
+
 STEP = ("--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "16", "--tp", "8")
 
 
@@ -137,6 +145,10 @@ def test_examples_run(here, line, monkeypatch) -> None:
     # A command that writes files names them on standard error; a fit to few rows warns.
     expected = ("wrote ", "trnspec: warning: ")
     assert (status, []) == (done.status, [line for line in done.err.splitlines() if not line.startswith(expected)])
+    lines = done.out.splitlines()
+    if line.split()[1] in PAGED and not WHOLE.search(line):
+        assert 0 < len(lines) <= LINES
+        assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("name", commands())

@@ -284,3 +284,9 @@ def test_prices_that_a_list_cannot_have_stay(here, prices, text, committed) -> N
     here("fix", "prices")
 
     assert {f.name: f.read_text() for f in prices.iterdir()} == before
+
+
+def test_one_file_of_a_server_stays(here, prices) -> None:
+    here("fix", "prices/trn1.2xlarge-spot.yaml")
+
+    assert len(list(prices.iterdir())) == 2

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from trnspec.api import registry, validate
 from trnspec.cli import group
-from trnspec.cli.new import Draft
+from trnspec.cli.new import Draft, kind_command
 from trnspec.yaml import read_text
 
 
@@ -191,3 +192,20 @@ def test_new_price_with_a_wrong_factor_is_not_written(here, tmp_path) -> None:
 
     assert (1, False) == (done.status, file.exists())
     assert "TRN803" in done.err
+
+
+def test_existing_documents_are_not_overwritten(here) -> None:
+    (here.folder / "a.yaml").write_text("mine")
+    done = here("new", "source", "--output", "a.yaml", *SOURCE)
+
+    assert (2, "mine") == (done.status, (here.folder / "a.yaml").read_text())
+    assert "a.yaml exists; remove it, or name another file" in done.err
+
+
+@pytest.mark.parametrize(("typed", "found"), [("memory.c", ["memory.capacity="]), ("die", ["dies="]), ("x", [])])
+def test_paths_are_completed(typed, found) -> None:
+    known = registry()
+    command = kind_command(known.kinds["Chip"], known)
+    param = next(p for p in command.params if p.name == "values")
+
+    assert found == [item.value for item in param.shell_complete(click.Context(command), typed)]

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import trnspec
+from tests.support.programs import DATA
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 
@@ -88,3 +89,14 @@ def test_heatmap_and_timeline(here) -> None:
     assert (here.folder / "mfu.svg").read_text().count("<svg") == 1
     assert (here.folder / "step.png").read_bytes().startswith(b"\x89PNG")
     assert 2 == here("plot", "timeline", "sweep.json", "--output", "step.png").status
+
+
+def test_several_files(here) -> None:
+    """The answers of a sweep, and one from standard input or another file, are bars of one chart."""
+    file = DATA / "plots" / "training.json"
+    rows = [r for r in json.loads(file.read_text())["rows"] if "refusal" not in r]
+    for i, row in enumerate(rows):
+        (here.folder / f"{i}.json").write_text(json.dumps(row))
+    done = here("plot", "breakdown", "0.json", "1.json", "--output", "step.svg")
+
+    assert (0, "wrote step.svg\n") == (done.status, done.err)

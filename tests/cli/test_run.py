@@ -158,3 +158,10 @@ def test_misuse(here, args, message: str) -> None:
 
     assert (2, "") == (done.status, done.out)
     assert message in " ".join(done.err.split())
+
+
+def test_bounds_and_estimates_have_no_ratio(here) -> None:
+    diff = json.loads(here("run", "plan.yaml", "--diff", "ideal", "calibrated", "--format", "json").out)["diff"]
+    (step,) = [d for d in diff["answers"] if d["name"] == "step_time"]
+
+    assert (None, True) == (step["ratio"], "not comparable" in step["note"])

@@ -139,3 +139,13 @@ def test_interrupted_search_prints_results(here, monkeypatch) -> None:
 
 def test_rates() -> None:
     assert ["12 /s", "1.23 k/s", "40 M/s", "2.5 G/s"] == [progress.rate(n) for n in (12, 1234, 4e7, 2.5e9)]
+
+
+def test_merge_of_parts_without_feasible_layouts(here) -> None:
+    args = (*LAYOUTS, "--where", "step_time < 1 us")
+    here("search", *args, "--part", "1/1", "--results", "parts")
+    alone, merged = here("search", *args), here("search", "merge", "parts")
+
+    assert (1, 1) == (alone.status, merged.status)
+    assert alone.err.splitlines()[:3] == merged.err.splitlines()[:3]
+    assert "without the condition 692 are feasible: step_time" in alone.err

@@ -103,3 +103,10 @@ def test_prices_for_programs(here) -> None:
         row[k] for k in ("value", "unit", "source", "as_of")
     )
     assert "karpenter-pricing-2026-07" in rows["sources"]
+
+
+def test_missing_figures(here, tmp_path) -> None:
+    (tmp_path / "less.yaml").write_text("change:\n  trainium1: {links: null}\n")
+    out = here("show", "trainium1", "--overlay", "less.yaml").out
+
+    assert ["no", "source", "links.bandwidth.both"] in lines(out)

@@ -126,9 +126,6 @@ def test_table(here) -> None:
     assert "no findings" in result.out.splitlines()[-1]
 
 
-# Misuse.
-
-
 # Settings.
 
 

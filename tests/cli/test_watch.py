@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -155,3 +156,29 @@ def test_former_name(folder, monkeypatch, capsys) -> None:
 
     assert (done.status, done.err.splitlines()[0]) == (2, "trnspec watch is now trnspec validate --watch")
     assert "  watch " not in here("--help").out
+
+
+def test_a_change_is_awaited(folder) -> None:
+    before = watch._state([folder])
+
+    def write() -> None:
+        for number in range(4):
+            (folder / "chips" / f"{number}.yaml").write_text("a: 1\n")
+            time.sleep(0.03)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    changed, state = watch._wait([folder], before, 0.01)
+    writer.join()
+
+    assert 4 == len(changed)
+    assert watch._state([folder]) == state
+
+
+def test_settings_that_cannot_be_used_are_reported_and_awaited(folder, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "chips" / "acme.yaml").write_text(RIGHT)
+    (folder / "trnspec.toml").write_text("select = 3\n")
+
+    assert watch._checked([Path()], Settings(), DocumentStore(registry())) is None
+    assert capsys.readouterr().err.startswith("not checked: ")

@@ -144,3 +144,10 @@ def test_any_layout_is_homogeneous(tp, pp, zero, recompute, overlap, on, calibra
     assert evaluation.number("step_time") / 2 == pytest.approx(
         trnspec.evaluate("training", changed, **inputs).number("step_time"), rel=1e-12
     )
+
+
+def test_zero_answer_has_no_elasticity() -> None:
+    row = _elasticity(lambda _: 0.0)
+
+    assert row.value is None
+    assert "y is 0" == row.note

@@ -197,3 +197,9 @@ def test_any_ratio_is_found(ratio) -> None:
     found = solved("inverse", f"{1.0 / 2.9 / ratio!r} s")
 
     assert ratio == pytest.approx(found.number("ratio"), rel=1e-8)
+
+
+def test_the_present_value_suffices() -> None:
+    now = trnspec.evaluate("training", CATALOG, **TRAINING).number("step_time")
+
+    assert 1.0 == trnspec.solve("training", CATALOG, f"step_time={now!r} s", TENSOR, **TRAINING).number("ratio")

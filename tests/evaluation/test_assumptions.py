@@ -142,3 +142,34 @@ def test_a_figure_that_no_source_claims(on, hint, use_claims) -> None:
 
     assert "unknown-figure" == refused.value.reason
     assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.value.hint
+
+
+def test_assume_a_count() -> None:
+    found = trnspec.evaluate(
+        "training", CATALOG, on="trn2.48xlarge", assume={"trn2.48xlarge.chips.count": "8"}, **TRAINING
+    )
+
+    assert 8 * 4 // 8 == found.inputs["dp"]
+
+
+def test_as_mapping() -> None:
+    assert {"a.b": "3 TB/s", "c.d": "16", "e.f": "3.5e2GB/s"} == as_mapping(["a.b=3 TB/s", "c.d = 16", "e.f=3.5e2GB/s"])
+
+
+def test_claims_about_an_adopted_figure_are_not_used() -> None:
+    assert () == claims(CATALOG.graph, "trn2.48xlarge spec.network.bandwidth")
+    assert () == claims(CATALOG.graph, "tp")
+
+
+def test_claims_without_a_missing_figure_change_nothing() -> None:
+    plain = trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", **TRAINING)
+    found = trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=True, **TRAINING)
+
+    assert plain.answers == found.answers
+    assert plain.assumptions == found.assumptions[1:]
+    assert ("use_claims", "not used") == (found.assumptions[0].name, found.assumptions[0].value)
+
+
+def test_use_claims_is_true_or_false() -> None:
+    with pytest.raises(UsageError):
+        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=1, **TRAINING)

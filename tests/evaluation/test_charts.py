@@ -6,6 +6,7 @@ import json
 from statistics import median
 
 import pytest
+from attrs import evolve
 
 import trnspec
 from tests.support.programs import DATA
@@ -134,3 +135,77 @@ def test_refusals() -> None:
     with pytest.raises(UsageError, match="roofline has no parts for a breakdown chart"):
         chart([trnspec.evaluate("roofline", CAT, on="trainium2")], "breakdown")
     assert set(KINDS) == {"breakdown", "memory", "pareto", "serving", "roofline", "accuracy"}
+
+
+def test_memory() -> None:
+    some = training()
+    (panel,) = chart(some, "memory").panels
+    bars, capacity = panel.marks
+    assert isinstance(bars, Bars)
+
+    totals = [sum(values[i] for _, values in bars.segments) for i in range(2)]
+    assert [e.number("memory") / 2**30 for e in some] == pytest.approx(totals, rel=1e-12)
+    assert Limit(some[0].number("capacity") / 2**30, "capacity of a rank", vertical=True) == capacity
+
+
+def test_inference_has_a_panel_for_each_time() -> None:
+    answer = trnspec.evaluate("inference", CAT, model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
+    drawn = answer.plot()
+
+    assert ["time per output token [ms]", "time to first token [ms]"] == [p.x.label for p in drawn.panels]
+    assert answer.plot("memory").kind == "memory"
+
+
+def test_pareto_without_prices() -> None:
+    plans = read("plans")
+    at = plans.tables[0].columns.index("run_cost")
+    rows = tuple((*row[:at], None, *row[at + 1 :]) for row in plans.tables[0].rows)
+
+    with pytest.raises(UsageError, match="no plan has a time and a price"):
+        chart([evolve(plans, tables=(evolve(plans.tables[0], rows=rows),))])
+
+
+def test_notebooks_show_pages() -> None:
+    (one, _) = training()
+
+    assert "### Step time breakdown" in one._repr_markdown_()
+    swept = trnspec.sweep("roofline", CAT, on="trainium2", intensity=[1.0, 1000.0])
+    assert "| 1 " in swept._repr_markdown_()
+
+
+def test_pareto_front_of_a_search() -> None:
+    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8, 16)}
+    found = trnspec.evaluate("search", CAT, **inputs, pareto=("step_time", "memory"))
+    table = next(t for t in found.tables if t.title.startswith("Pareto front"))
+    drawn = chart([found])
+    (panel,) = drawn.panels
+    line, points = panel.marks
+    assert isinstance(line, Line)
+    assert isinstance(points, Points)
+    assert "pareto" == drawn.kind
+
+    at = [table.columns.index(name) for name in ("step_time", "memory")]
+    expected = sorted((row[at[0]], row[at[1]] / 2**30) for row in table.rows)
+    assert [x for x, _ in expected] == pytest.approx(list(points.x))
+    assert [y for _, y in expected] == pytest.approx(list(points.y))
+    assert list(points.y) == sorted(points.y, reverse=True)
+    assert len(points.x_ends) == len(expected) > 1
+
+
+def test_a_search_without_a_front_has_no_such_chart() -> None:
+    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1,)}
+    with pytest.raises(UsageError, match="Pareto"):
+        chart([trnspec.evaluate("search", CAT, **inputs)], "pareto")
+
+
+def test_serving_of_inference_has_a_point_for_each_batch() -> None:
+    inputs = {"model": "llama-3.1-8b", "prompt": 1024, "output": 128, "batch": 8}
+    some = [trnspec.evaluate("inference", CAT, on="trn2.48xlarge", tp=tp, **inputs) for tp in (4, 8)]
+    (panel,) = chart(some, "serving").panels
+    drawn = [m for m in panel.marks if isinstance(m, Points)]
+    assert ["tp 4", "tp 8"] == [m.name.partition(",")[0] for m in drawn]
+    for points, one in zip(drawn, some, strict=True):
+        rows = one.tables[0].records()
+        assert points.y == tuple(r["throughput_per_chip"] for r in rows)
+        assert [1000.0 * r["time_per_output_token"] for r in rows] == pytest.approx(list(points.x))
+        assert points.labels == tuple(f"{r['batch']:,}" for r in rows)

@@ -72,3 +72,20 @@ def test_timeline_has_every_event() -> None:
 def test_refuses_invalid_traces(trace) -> None:
     with pytest.raises(UsageError):
         timeline(trace)
+
+
+def test_of_times_the_lowest_is_the_best(swept: trnspec.Sweep) -> None:
+    (panel,) = heatmap(swept.rows).panels
+    (cells,) = panel.marks
+    assert isinstance(cells, Cells)
+    assert cells.low_is_better
+    assert "step time [s]" == cells.label
+    times = [r.number("step_time") for g, r in swept.rows if isinstance(r, Evaluation) and (g["tp"], g["pp"]) == (8, 1)]
+    assert len(times) == 2
+    assert pytest.approx(min(times)) == cells.values[0][0]
+
+
+def test_a_sweep_over_one_input_has_no_heatmap() -> None:
+    one = trnspec.sweep("roofline", None, on="trainium2", intensity=[100, 200])
+    with pytest.raises(UsageError, match="two inputs"):
+        heatmap(one.rows)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from trnspec.evaluation.page import BOUNDS, page
+from trnspec.errors import UsageError
+from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import shortened
+from trnspec.evaluation.summary import bottleneck_label, shortened
 from trnspec.evidence import UsedFigure
-from trnspec.text_table import Heading, rendered
+from trnspec.text_table import Heading, lines, rendered
+from trnspec.text_table import Table as TextTable
 
 FOUND = Evaluation(
     evaluator="training",
@@ -109,3 +111,53 @@ def test_a_table_without_losses_has_bounds() -> None:
     assert ["a", "~0.262", "~214"] == text.split("Found")[1].splitlines()[4].split()
     assert BOUNDS in " ".join(text.split())
     assert Evaluation.from_dict(found.to_dict()).tables == found.tables
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "shown"),
+    [
+        ("HBM-bound (51% of the time)", (), "Bottleneck"),
+        ("HBM-bound (50% of the time)", (), "Largest part"),
+        ("HBM-bound", (3.0, 1.0), "Bottleneck"),
+        ("HBM-bound", (1.0, 1.0, 0.9), "Largest part"),
+        ("HBM-bound", (), "Bottleneck"),
+    ],
+)
+def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
+    found = Evaluation(
+        evaluator="x", title="x", bottleneck=text, parts=tuple(Part("t", str(i), v) for i, v in enumerate(parts))
+    )
+
+    assert shown == bottleneck_label(found)
+
+
+def test_parts_that_take_away() -> None:
+    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
+    table = next(b for b in page(found, full=True) if isinstance(b, TextTable) and b.columns[0].name == "part")
+
+    assert lines(table, 80) == [
+        "part    value [s]  share",
+        "------  ---------  -----  ---------------",
+        "all             3  75.0%  ###############",
+        "hidden         -1  25.0%  #####",
+    ]
+
+
+def test_columns() -> None:
+    text = rendered(page(FOUND, columns="step_time"), 80)
+
+    assert "compute" in text
+    assert "\nname " not in text
+    with pytest.raises(UsageError, match="did you mean 'step_time'"):
+        page(FOUND, columns="step_tim")
+
+
+def test_markdown() -> None:
+    text = markdown_page(FOUND, full=True)
+
+    assert text.startswith(
+        "## training: a model on some chips\n\n- evidence: neuron: 7 rows\n- step time: 23 s [16, 30] s"
+    )
+    assert "### Step time breakdown\n\n| part | value [s] | share |" in text
+    assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text

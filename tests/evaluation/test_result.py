@@ -78,3 +78,18 @@ def test_the_command_of_a_suggestion():
         "--schedule 1f1b,zbv --as-of 2026-01"
     ) == command(Suggestion("training", inputs), {"as_of": "2026-01"})
     assert command(Suggestion("plan-train", {"tokens": "10T"}), {}) == "trnspec plan train --tokens 10T"
+
+
+def test_names_of_tables_are_hints():
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time_per_output_token", 1.0, "s"),))
+
+    with pytest.raises(UnknownNameError, match="did you mean 'time_per_output_token'"):
+        found.answer("TPOT")
+
+
+def test_pandas():
+    pytest.importorskip("pandas")
+    answers, times = FOUND.to_pandas(), TIMES.to_pandas()
+
+    assert ["step_time", "fits", "algorithm"] == list(answers["name"])
+    assert (0.5, {"batch": "", "time": "s"}) == (times["time"][0], times.attrs["units"])

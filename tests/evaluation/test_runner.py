@@ -10,8 +10,8 @@ import pytest
 import trnspec
 from tests.support.evaluations import RAISED, UNSOUND, install
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
-from trnspec.evaluation.inputs import Input, inputs
-from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import traced
 from trnspec.plugins.api import Evaluator
 
@@ -218,3 +218,34 @@ def test_a_timeline_that_raises_is_one_message() -> None:
         )
     with pytest.raises(UsageError, match="has no timeline"):
         traced(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"}, "timeline")
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (int, "0", 0), (int, "8", 8), (int, "192", 192), (int, "-16", -16), (int, "1024", 1024), (int, "00", 0),
+        (float, "0.096", 0.096), (float, ".096", 0.096), (float, "100.5", 100.5), (float, "0", 0.0),
+        (str, "096", "096"),
+    ],
+)  # fmt: skip
+def test_numbers_as_text(type_, text, value) -> None:
+    assert value == Input("n", type_).read(text)
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert sweep(chip="trainium2", share=1) == sweep(chip="trainium2", share=1.0)
+    assert sweep(chip="trainium2", label=None, extra=[1]) == sweep(chip="trainium2", extra=(1,))
+
+
+def test_docstring_without_args() -> None:
+    assert Docstring("One line.\n\nMore of it.", {}) == docstring(
+        "One line.\n\nMore of it.\n\nRaises:\n    UsageError: Never."
+    )
+
+
+def test_an_answer_within_rounding_of_its_interval() -> None:
+    from trnspec.evaluation.runner import unsound
+
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 0.1 + 0.2, "s", 0.1, 0.3),))
+
+    assert [] == list(unsound(found, "x"))

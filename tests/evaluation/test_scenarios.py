@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import trnspec
+from trnspec.errors import UsageError
 from trnspec.evaluation.scenarios import faults, resolve
 from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.plugins.discovery import installed
@@ -75,3 +76,9 @@ def test_limits() -> None:
     assert {("x", "assume", "a" * 201)} == found(
         x=Scenario(evaluator="training", inputs=INPUTS, assume={"a" * 201: "1 W"})
     )
+
+
+def test_no_scenarios() -> None:
+    assert {()} == found()
+    with pytest.raises(UsageError, match="there is no scenario 'x'"):
+        resolve(Scenarios(scenarios={}), "x")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.sweeps import Sweep
 
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"
@@ -89,3 +93,22 @@ def test_errors(inputs, message: str) -> None:
         trnspec.sweep("training", CAT, **INPUTS, **inputs)
 
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "module", "extra"),
+    [("to_pandas", "pandas", "tables"), ("to_polars", "polars", "tables"), ("to_xarray", "xarray", "arrays")],
+)
+def test_missing_libraries(method: str, module: str, extra: str, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UsageError) as caught:
+        getattr(SWEEP, method)()
+
+    assert f"{module} is not installed" in str(caught.value)
+    assert f"trnspec[{extra}]" in str(caught.value)
+
+
+def test_a_grid_has_different_values() -> None:
+    pytest.importorskip("xarray")
+    with pytest.raises(UsageError, match="tp has a value twice"):
+        Sweep("x", {"tp": (1, 1)}, ()).to_xarray()

@@ -56,3 +56,11 @@ def test_invalid_document() -> None:
 
     assert result.node is None
     assert "required" in hover(spot, Chip, None, result.graph, session().known.units)
+
+
+def test_derived_figure() -> None:
+    assert "  source       derived: 8 x 128 x 128 x 2 x 2.4 GHz" in text_at("629.1 TFLOPS")
+
+
+def test_count() -> None:
+    assert "2  (dies of trainium2)" in text_at("dies: {value: 2", 14)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lsp.editor_session import CHIP, edited, lines_of, place_in, spot_in
 from trnspec.errors import UsageError
-from trnspec.lsp.navigation import TextLocation, definition, named_at, renamed, uses
+from trnspec.lsp.navigation import TextLocation, claims_on, definition, named_at, renamed, uses
 from trnspec.lsp.symbols import symbols
 
 
@@ -92,3 +92,11 @@ def test_outline() -> None:
     ]
     assert place_in(result.document.text, "  memory:").line - 1 == spec["memory"].range.start.line
     assert "spec.cores.count" == outline["claims"].children[0].name
+
+
+def test_claims_on_a_figure() -> None:
+    result = edited()
+    sites = list(claims_on(("spec", "peak", "dense", "fp16"), result.node))
+
+    assert sites
+    assert all("fp16" in site.text for site in sites)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from trnspec.errors import UsageError
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
+from trnspec.plots.draw import OKABE_ITO
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 
-from trnspec.plots.draw import OKABE_ITO
 
 BARS = Chart(
     "breakdown",
@@ -107,3 +108,14 @@ def test_svg_has_no_date_and_names_its_sources() -> None:
     assert "dc:date" not in text
     assert "acme-2026-10 (2026-10)" in text
     assert BARS._repr_svg_() == text
+
+
+def test_labels_of_points_that_coincide_are_one() -> None:
+    (axes,) = DOTS.figure().axes
+
+    assert ["p, q", "r"] == sorted(t.get_text() for t in axes.texts)
+
+
+def test_names_of_files() -> None:
+    with pytest.raises(UsageError, match=r"chart.jpg: the name of a chart ends in .svg, .png or .pdf"):
+        BARS.save("chart.jpg")

@@ -104,3 +104,31 @@ def test_plugins_that_do_not_fit(other, message) -> None:
 def test_functions_that_are_not_there(run, message) -> None:
     with pytest.raises(UsageError, match=message):
         Evaluator("size", "The size.", run).load()
+
+
+@pytest.mark.parametrize("name", ["ABC02", "abc02", "bad"])
+def test_code_by_id_or_name(name) -> None:
+    assert CODE is Registry.of([ONE]).code(name)
+
+
+def test_formats_by_name() -> None:
+    known = Registry.of([ONE])
+
+    assert (known.exporter("count"), known.reporter("short")) == (COUNT, SHORT)
+    with pytest.raises(UsageError, match="there is no export format 'cuont'; did you mean 'count'"):
+        known.exporter("cuont")
+    with pytest.raises(UsageError, match="there is no report format '@'; available: short"):
+        known.reporter("@")
+
+
+def test_provider() -> None:
+    known = Registry.of([ONE], {"one": "trnspec-one 1.0"})
+
+    assert {"the plugin one of trnspec-one 1.0"} == {
+        known.provider(v) for v in (KIND, no_good, CODE, SIZE, COUNT, SHORT)
+    }
+    assert "the plugin one" == Registry.of([ONE]).provider(COUNT)
+
+
+def test_functions_are_imported_when_they_are_loaded() -> None:
+    assert (3, "1") == (SIZE.load()("abc"), SHORT.load()(1))

@@ -8,9 +8,11 @@ import json
 import pytest
 
 from tests.support.programs import HEAD, ROOT, Site
+from trnspec.errors import UsageError
+from trnspec.plugins import discovery
 from trnspec.plugins.api import API
 from trnspec.plugins.entry_points import installed
-from trnspec.plugins.selection import GROUP
+from trnspec.plugins.selection import GROUP, ONLY
 
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
 
@@ -203,3 +205,17 @@ def test_trnspec_is_not_listed_as_a_plugin() -> None:
 
 
 # Many.
+
+
+def test_the_choice_ends_with_its_context() -> None:
+    token = ONLY.set(("a",))
+    chosen = discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"})
+    ONLY.reset(token)
+
+    assert (("a",), ("b", "c")) == (chosen.only, discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"}).only)
+    assert [None, None] == [discovery.chosen({}).only, discovery.chosen({"TRNSPEC_PLUGINS": " "}).only]
+
+
+def test_unknown_plugin_is_misuse() -> None:
+    with pytest.raises(UsageError, match="no plugin 'x' is installed; trnspec plugin list"):
+        discovery.discover(lambda: pytest.fail("not needed"), discovery.Choice(("x",)), 1.0, [])

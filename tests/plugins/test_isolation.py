@@ -332,6 +332,3 @@ def test_parts_that_fail_for_one_document(tmp_path) -> None:
     done = site.run("query", "chip where memory.capacity = 64 GiB", "--catalog", ".")
 
     assert (0, True) == (done.status, "TRN190" in done.err)
-
-
-# Evaluators.

@@ -235,6 +235,3 @@ def test_errors_of_a_catalog_are_in_the_list(site) -> None:
     assert [True] == [
         fault.startswith(f"{folder}/servers/beta-server.yaml:6:31: TRN402 ") for fault in found["beta"][1]
     ]
-
-
-# Evaluators.

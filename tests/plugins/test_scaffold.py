@@ -98,3 +98,15 @@ def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
 
     assert "new-" not in run(*trnspec, "plugin", "list", cwd=tmp_path) + run(*trnspec, "list", "chips", cwd=tmp_path)
     assert [] == [f.name for f in site.iterdir() if "new" in f.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("acme", "ACME001"), ("trn", "TRNX001"), ("x9", "XX001"), ("accelerators", "ACCELE001")]
+)
+def test_codes_have_letters_of_their_own(name, code) -> None:
+    assert f'@rule("{code}"' in files(name, "rules")[f"src/trnspec_{name}/rules.py"]
+
+
+def test_kinds_that_are_refused() -> None:
+    with pytest.raises(UsageError, match="'other' is not a kind of plugin; use one of generation"):
+        files("acme", "other")

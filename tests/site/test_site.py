@@ -246,3 +246,11 @@ def test_invalid_document_is_omitted_alone(here, tmp_path) -> None:
     assert 0 == done.status
     assert "sources/page.yaml:4:1: TRN102" in done.err
     assert '["page","page",""]' in (tmp_path / "out" / "data.js").read_text()
+
+
+def test_without_jinja(here, monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.site.build.importlib.util.find_spec", lambda _: None)
+    result = here("site", "build", "site")
+
+    assert 2 == result.status
+    assert "pip install 'trnspec[site]'" in result.err

@@ -150,3 +150,15 @@ def test_a_sound_one_passes_but_for_the_command_line() -> None:
     assert 9 == len(tests)
     for test in tests:
         getattr(made, test)()
+
+
+def test_it_fails_without_such_an_evaluator() -> None:
+    with pytest.raises(AssertionError, match="the plugin samples defines no evaluator nothing"):
+        type("Under", (EvaluatorConformance,), {"plugin": samples, "name": "nothing"})().evaluator  # noqa: B018  # it raises
+
+
+def test_dimensionless_names_can_be_reported() -> None:
+    made = conformance(bare)
+    type(made).dimensionless = ("time",)
+
+    made.test_numbers_have_units()

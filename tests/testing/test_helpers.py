@@ -10,14 +10,16 @@ from attrs import evolve, frozen
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
+from trnspec.checks.rules import names
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.loading.settings import Settings
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts
 from trnspec.model.ref import Ref
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
-from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, split
+from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -308,3 +310,12 @@ def test_plugin_whose_catalog_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "wire.yaml").write_text(WRONG.replace("example", "wire"))
 
     assert {INSTALLED, "test_catalogs_have_no_findings"} == failing(Plugin(name="one", api=API, catalogs=(tmp_path,)))
+
+
+def test_report_follows_settings() -> None:
+    assert {("TRN106", 4)} == report(WRONG + "\n", registry=KNOWN).lines()
+    assert set() == report(WRONG + "\n", registry=KNOWN, settings=Settings(ignore=("TRN1",))).lines()
+
+
+def test_check_rules_of_trnspec() -> None:
+    check_rule(names.name_file_mismatch)

@@ -125,3 +125,20 @@ def test_settings_of_the_project_count(project) -> None:
     project.write("trnspec.toml", 'ignore = ["TRN402"]\n')
 
     assert "4 passed" in project.run("--trnspec", "catalog")
+
+
+def test_findings_without_a_file_come_first(tmp_path) -> None:
+    from trnspec.diagnostics import Diagnostic, Location, Severity
+    from trnspec.testing.pytest_plugin import _Root
+
+    for name, text in CATALOG.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    root = _Root(tmp_path, tmp_path)
+    first, *others = (tmp_path / name for name in CATALOG)
+    nowhere = Diagnostic("TRN900", Severity.ERROR, "failed", Location("<catalog>"))
+    elsewhere = Diagnostic(
+        "TRN402", Severity.ERROR, "other", Location("/elsewhere.yaml"), see=(Location(str(others[0])),)
+    )
+
+    assert ([first], [others[0]]) == (root._blamed(nowhere), root._blamed(elsewhere))

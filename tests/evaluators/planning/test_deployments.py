@@ -20,6 +20,7 @@ from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem
 from trnspec.evaluators.planning.sizes import _with_systems, sized
+from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
 
 inference = keywords(inference_)
@@ -289,3 +290,33 @@ def test_the_ends_of_an_interval(which: int) -> None:
     assert plans[1].percentiles(90.0, lengths, z) is None
     assert serving_page._interval(plans[1], which, 90.0, lengths)[2] is None
     assert serving_page._interval(plans[2], which, 90.0, lengths) == (middle, middle, None)
+
+
+@pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
+def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
+    q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
+    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
+    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
+    plan = offers(problem, "trn2.48xlarge").plans[0]
+    count = plan.pools[0][1]
+    for more in (count + 1, 2 * count + 1):
+        (larger,) = _with_systems(problem, plan, more)
+        assert larger.pools[0] == ("trn2.48xlarge", more)
+        assert larger.pools[1:] == tuple((on, math.ceil(n * more / count)) for on, n in plan.pools[1:])
+        assert larger.fleet.replicas == plan.fleet.replicas * more // count
+        assert larger.fleet.prefills == plan.fleet.prefills * more // count
+        assert larger.chips == 16 * sum(n for _, n in larger.pools)
+    assert len(plan.pools) == (2 if prefill_on else 1)
+
+
+def test_the_best_supported_plan_is_stated() -> None:
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
+    plans: list[Any] = [
+        fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),), evidence=Evidence(kind=kind, reason=""))
+        for kind, chips in (("estimate", 5.0), ("transferred", 4.0))
+    ]
+
+    for asked in (question(objective="chips"), question()):
+        (found,) = serving_page._comparison(plans[1], plans, asked, LENGTHS)
+        assert (found.name, found.value) == ("best_supported", "estimate*1: 5 chips (estimate)")
+        assert list(serving_page._comparison(plans[0], plans, asked, LENGTHS)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 from pathlib import Path
@@ -296,3 +297,23 @@ class TestConformance(EvaluatorConformance):
         ({**QUESTION, "rate": 0.0}, "misuse"),
         ({**QUESTION, "tpot": "0.1ms"}, "no-plan"),
     )
+
+
+def test_each_reason_is_stated_once() -> None:
+    with pytest.raises(RefusalError) as refused:
+        plan(CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge")
+
+    why = "the rate between servers of trn3.48xlarge*2 is not published"
+    assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused.value)
+    assert str(refused.value).count(why) == 1
+
+
+def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "lengths.csv"
+    file.write_text("isl,osl\n" + "200,100\n20000,100\n" * 20, encoding="utf-8")
+    asked = OF_FILE | {"rate": 1.0, "ttft": "9s", "tpot": "90ms", "tp": (8,), "lengths": str(file)}
+    exact, padded = plan(CAT, **asked), plan(CAT, **asked, framework="nxd-inference")
+    options = dict(itertools.pairwise(shlex.split(str(padded["launch"]))))
+
+    assert json.loads(options["--additional-config"])["override_neuron_config"]["token_generation_buckets"][-1] == 32768
+    assert padded["time_to_first_token"] > exact["time_to_first_token"]

@@ -221,3 +221,29 @@ def test_energy_has_the_power_of_the_chips_with_its_source(powered: Catalog) -> 
     assert "450 W tdp (2026-01)" in result.answer("energy").note
     assert ("trainium2-tdp", "sheet") in {(f.of, f.source) for f in result.figures_used}
     assert "energy" not in {a.name for a in plan(CAT, **asked).answers}
+
+
+def test_spares_replace_servers_that_are_repaired() -> None:
+    question = {**SMALL, "on": ("trn1.32xlarge*4",), "mtbf": "1000h"}
+    none, given, needed = (plan(CAT, **question, **more) for more in ({}, {"spares": 0.25}, {"repair": "2d"}))
+    # 64 chips of 1,000 h fail every 15.6 h: 3.1 servers are away for 2 days each, at most 6 with 95 %.
+    ratios = [found.number("run_cost") / none.number("run_cost") for found in (given, needed)]
+
+    assert ratios == pytest.approx([1.25, 1 + 6 / 4])
+    assert needed.number("run_time") == none.number("run_time")
+
+
+def test_a_given_price_and_no_price() -> None:
+    given = plan(CAT, **SMALL, on=("trn1.32xlarge*4",), price="10 USD/h")
+    unknown = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",))
+
+    assert given["run_cost"] == pytest.approx(given["run_time"] / 3600 * 40)
+    assert "run_cost" not in unknown.names
+    assert rows(unknown)[0]["run_cost"] is None
+    assert {a.name: a.value for a in unknown.assumptions}["cost"] == "unknown"
+
+
+def test_systems_without_a_plan_are_named() -> None:
+    mixed = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn1.32xlarge*2", "trn1.2xlarge*1"))
+
+    assert [a.value for a in mixed.assumptions if a.name == "no_plan"] == ["trn1.2xlarge*1"]

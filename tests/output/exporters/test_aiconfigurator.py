@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
+from trnspec.output.exporters.aiconfigurator import _number
 from trnspec.yaml import read_text
 
 CAT = Catalog(everything())
@@ -108,3 +109,8 @@ def test_its_engine_loads_the_system_and_its_times_are_those_of_the_catalog(tmp_
         else:
             assert work / float(chip.peak.dense.fp8) * 1000 == pytest.approx(read["fp8"])
         assert 2 * 8192 * 1024 / ours["inter_node_bw"] * 1000 == pytest.approx(read["p2p"])
+
+
+@pytest.mark.parametrize(("value", "text"), [(10**15, "1000000000000000"), (1e-06, "1.0e-06"), (1.5e-06, "1.5e-06")])
+def test_numbers_of_yaml(value, text) -> None:
+    assert text == _number(value)

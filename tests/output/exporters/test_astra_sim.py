@@ -92,3 +92,12 @@ def test_two_switches_with_direct_links() -> None:
 
     assert (["Switch", "FullyConnected"], [32, 2]) == (data["topology"], data["npus_count"])
     assert [1024, 128] == rates(data)
+
+
+def test_a_pair_of_chips_is_no_ring() -> None:
+    assert ["FullyConnected"] == network("trn1.32xlarge", with_topology("ring", [2]))["topology"]
+    assert ["FullyConnected"] == network("trn1.32xlarge", with_topology("chain", [2]))["topology"]
+
+
+def test_dimensions_of_one_are_left_out() -> None:
+    assert [4] == network("trn1.32xlarge", with_topology("torus", [1, 4]))["npus_count"]

@@ -104,3 +104,10 @@ def test_the_alternative_is_used_and_recorded() -> None:
     assert ["67 TFLOPS"] == [u.text for u in made.used if u.field == "vector.tflops"]
     says = "peak.dense.fp32 of h100-sxm is used in place of the vector rate of the cores, which is not known"
     assert says in {a.says for a in made.assumptions if a.field == "vector.tflops"}
+
+
+def test_a_type_without_a_rate_is_left_out_and_reported() -> None:
+    made = CAT["trn3-gen1-ultraserver"].export("calculon")
+
+    assert "float8" not in json.loads(made.text)["matrix"]
+    assert "matrix.float8: omitted: the fp8 rate of trainium3 is not known" in map(str, made.assumptions)

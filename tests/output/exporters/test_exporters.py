@@ -6,6 +6,7 @@ import pytest
 
 import trnspec
 from trnspec.builtin import plugin
+from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
 
 CAT = trnspec.load()
@@ -91,3 +92,9 @@ def test_the_page_beside_a_file() -> None:
         "| `rate` | 1 GB/s | chip | memory.bandwidth | page | 2024-02 |",
     ]
     assert "\n".join([*expected, ""]) == markdown(made, "Title")
+
+
+def test_only_json_takes_the_whole_catalog() -> None:
+    assert '"name": "trainium2"' in CAT.export().text
+    with pytest.raises(UsageError, match="exports one document at a time"):
+        CAT.export("svg")

@@ -186,3 +186,15 @@ def test_it_is_readable_in_light_and_in_dark(dark) -> None:
         assert min(contrast(rules[f".{line} stroke"], b) for b in behind) >= 3
     for box in ("chip", "switch"):
         assert min(contrast(rules[f".{box} stroke"], b) for b in behind) >= 3
+
+
+def test_levels_between_are_bars_of_their_own() -> None:
+    levels = [{"name": f"S{n}", "count": 32 // n, "chips": n} for n in (4, 8, 32)]
+    topology = {"shape": "switched", "levels": levels}
+    root = drawn("trn3-gen1-server", CAT.replace("trn3-gen1-server", {"chips.count": 32, "fabric.topology": topology}))
+    named = [w for w in words(root) if w.startswith("S")]
+
+    assert ["S32, chips 0 to 31", *(f"S8, chips {i} to {i + 7}" for i in range(0, 32, 8))] == sorted(
+        (w for w in named if ", chips" in w), key=lambda w: (not w.startswith("S32"), int(w.split()[2]))
+    )
+    assert 8 + 4 + 1 == len(of_class(root, "switch")) - 1, "one more in the legend"
