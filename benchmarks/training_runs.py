@@ -8,9 +8,8 @@ its published tensor- and pipeline-parallel degrees.  Printed are the median and
 6ND assumes 40 % of the peak rate, for models with experts 20 %.
 
 The production factor of plans is fitted here, and printed: the logarithm of published over planned chip hours of benchmark steps
-with a free layout, each family with the weight of one run. A published layout takes longer by its estimate than the fastest one;
-their mean ratio, the part of the factor that is due to the choice of the layout, is fitted too, and divides the factor of given
-degrees. In the table each run is planned with factors fitted without its family.
+with a free layout, each family with the weight of one run. Plans with published degrees have a factor of their own, and are
+combined with a constant MFU. In the table each run is planned with factors fitted without its family.
 """
 
 from __future__ import annotations
@@ -96,18 +95,29 @@ def log_normal(cases: list[tuple[dict[str, str], float]]) -> ProductionFactor:
     return ProductionFactor(math.exp(mean), math.sqrt(variance))
 
 
-def factors(free: Runs, fixed: Runs, *, without: str = "") -> tuple[ProductionFactor, float]:
-    """The production factor of plans, and the part of it that is due to the choice of the layout.
+def factors(free: Runs, fixed: Runs, *, without: str = "") -> tuple[ProductionFactor, ProductionFactor]:
+    """The production factors of plans with a free layout and with a published one.
+
+    The second is combined with a constant MFU, by the inverse variances of the logarithmic errors of both.
 
     Args:
         free: Plans of benchmark steps with a free layout.
         fixed: Those with published degrees.
         without: A family that is left out.
     """
-    chosen = {row["id"]: plan.value for row, plan in free}
-    run = log_normal([(row, 1.0 / plan.ratio) for row, plan in free if family(row) != without])
-    choice = log_normal([(row, plan.value / chosen[row["id"]]) for row, plan in fixed if family(row) != without])
-    return run, choice.value
+    free, fixed = ([(row, plan) for row, plan in runs if family(row) != without] for runs in (free, fixed))
+    run, stated, mfu = (
+        log_normal(cases)
+        for cases in (
+            [(row, 1.0 / plan.ratio) for row, plan in free],
+            [(row, 1.0 / plan.ratio) for row, plan in fixed],
+            [(row, plan.ratio * plan.mfu) for row, plan in fixed],
+        )
+    )
+    weight = mfu.deviation**2 / (stated.deviation**2 + mfu.deviation**2)
+    combined = evolve(stated, weight=weight, mfu=mfu.value)
+    left = log_normal([(row, plan.published / combined.applied(3 * (plan.value,), plan.mfu)[0]) for row, plan in fixed])
+    return run, evolve(combined, deviation=left.deviation)
 
 
 @frozen
@@ -120,6 +130,7 @@ class Planned:
     high: float | None
     kind: str = ""
     layout: str = ""
+    mfu: float = 100.0
 
     @property
     def ratio(self) -> float:
@@ -136,9 +147,8 @@ def left_out(free: Runs, fixed: Runs) -> list[list[Planned]]:
     found: list[list[Planned]] = [[], []]
     for at, runs in enumerate((free, fixed)):
         for row, plan in runs:
-            fitted, choice = factors(free, fixed, without=family(row))
-            fitted = evolve(fitted, value=fitted.value / choice) if at else fitted
-            value, low, high = fitted.applied((plan.value, plan.low, plan.high or math.inf))
+            fitted = factors(free, fixed, without=family(row))[at]
+            value, low, high = fitted.applied((plan.value, plan.low, plan.high or math.inf), plan.mfu)
             found[at].append(evolve(plan, value=value, low=low, high=high))
     return found
 
@@ -174,7 +184,7 @@ def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> 
     high = best["time_high"]
     return Planned(
         float(row["chip_hours"]), best["run_time"] * hours, best["time_low"] * hours,
-        None if high is None else high * hours, str(best["kind"]), str(best["layout"]),
+        None if high is None else high * hours, str(best["kind"]), str(best["layout"]), best["mfu"],
     )  # fmt: skip
 
 
@@ -249,14 +259,16 @@ def main() -> None:
             inside = plan.high is not None and plan.low <= plan.published <= plan.high
             line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
             print(f"  {row['id']:22} {line}")
-    fitted, choice = factors(*(one.runs for one in every))
+    fitted, stated = factors(*(one.runs for one in every))
     runs = [
         (row, plan) for row, plan in every[0].runs if row["arch"] == "dense" and float(row["active_params_b"]) >= 1.0
     ]
     ends = statistics.quantiles((40.0 * six_nd(row) / plan.published for row, plan in runs), n=10, method="inclusive")
     print(f"MFU of dense models from 1 billion parameters: {ends[0]:.0f} to {ends[-1]:.0f} %")
+    print(f"production factor: {fitted.value:.2f}, deviation {fitted.deviation:.2f}")
     print(
-        f"production factor: {fitted.value:.2f}, deviation {fitted.deviation:.2f}; of the choice of the layout {choice:.2f}"
+        f"with published degrees: {stated.value:.2f}, weight {stated.weight:.2f}, MFU {stated.mfu:.1f} %, "
+        f"deviation {stated.deviation:.2f}"
     )
 
 

@@ -84,6 +84,14 @@ def test_production_factor() -> None:
     assert ProductionFactor(1.0).applied(step) == pytest.approx(step)
 
 
+def test_mean_of_a_production_factor_and_an_mfu() -> None:
+    """Of equal weights: the geometric mean of twice the step, and of the step that has the MFU; half of the error of the step."""
+    half, step = ProductionFactor(2.0, weight=0.5, mfu=30.0), (10.0, 10.0 / 4.0, 10.0 * 9.0)
+
+    assert half.applied(step, mfu=60.0) == pytest.approx((20.0, 20.0 / 2.0, 20.0 * 3.0))
+    assert half.applied(step, mfu=15.0)[0] == pytest.approx(10.0)
+
+
 def test_published_failure_rates() -> None:
     """Of servers of eight GPUs by run: 80 % are in the interval, which has the rate that is taken where none is given."""
     rates: dict[str, float] = {}

@@ -39,23 +39,32 @@ CHECKPOINT_STALL = 60.0
 
 BLOOM 176B: 40 s; Llama 3 8B with synchronous PyTorch checkpoints: 50 s, asynchronous ones: 0.5 s.
 """
-MEASURED_CHIP = "h100"
-"""The beginning of the names of chips that this figure is of."""
+MEASURED_CHIP, CHIPS_OF_RUNS = "h100", ("a100", "h100")
+"""The beginnings of the names of chips that this figure and published runs are of."""
 
 
 @frozen
 class ProductionFactor:
     """Time of a step of a published run over that of a benchmark by estimate: log-normal.
 
+    Where a constant MFU predicts published runs better than the estimate does, the step is the geometric mean of both.
+
+    Source:
+        Bates and Granger 1969, The Combination of Forecasts: weights by the inverse variances of both errors.
+
     Attributes:
         value: Its median.
-        deviation: Standard deviation of its logarithm; 0 of a factor that is given.
+        deviation: Standard deviation of its logarithm, or of that of the mean; 0 of a factor that is given.
+        weight: The weight of the estimate in the mean; that of the constant MFU is the rest.
+        mfu: The MFU of a production step [%]; without effect if the weight is 1.
     """
 
     value: float
     deviation: float = 0.0
+    weight: float = 1.0
+    mfu: float = 100.0
 
-    def applied(self, step: tuple[float, float, float]) -> tuple[float, float, float]:
+    def applied(self, step: tuple[float, float, float], mfu: float = 100.0) -> tuple[float, float, float]:
         """The time of a production step, and the ends of its 80 % interval [s].
 
         The error of the estimate and the factor are independent, so that the squares of their half-widths on the logarithmic
@@ -63,17 +72,22 @@ class ProductionFactor:
 
         Args:
             step: Time of a benchmark step, and the ends of its 80 % interval [s].
+            mfu: MFU of the benchmark step [%]; without effect if the weight is 1.
         """
         value, low, high = step
-        wide = (NormalDist().inv_cdf(0.9) * self.deviation) ** 2
-        below, above = (math.exp(math.sqrt(math.log(end / value) ** 2 + wide)) for end in (low, high))
-        return value * self.value, value * self.value / below, value * self.value * above
+        wide = NormalDist().inv_cdf(0.9) * self.deviation
+        below, above = (math.exp(math.hypot(self.weight * math.log(end / value), wide)) for end in (low, high))
+        time = value * self.value**self.weight * (mfu / self.mfu) ** (1.0 - self.weight)
+        return time, time / below, time * above
 
 
 PRODUCTION = ProductionFactor(1.48, 0.30)
 """The production factor of a layout that is chosen, fitted on published runs by ``benchmarks/training_runs.py``."""
-CHOICE = 1.13
-"""The part of it that is due to the choice of the fastest layout by estimate: that of published layouts over that of chosen ones."""
+STATED = ProductionFactor(1.26, 0.19, weight=0.34, mfu=34.3)
+"""That of a layout whose tensor- or pipeline-parallel degree is given; from the same program.
+
+The runs are of dense models on A100 and H100. Of others, without a published MFU, only the factor is used.
+"""
 PUBLISHED_MFU = (23.0, 48.0)
 """MFU of published runs of dense models from 1 billion parameters by 6ND, quantiles of 10 and 90 % [%]; from the same program."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,12 @@ from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.training import considered, usual_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.graph.quotes import chosen
-from trnspec.perf.goodput import CHOICE, PRODUCTION, ProductionFactor
+from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
 from trnspec.testing import EvaluatorConformance
 
 plan = keywords(plan_)
 CAT = trnspec.load()
+NVIDIA = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 SMALL: dict[str, Any] = {
     "model": "llama-3.2-1b",
@@ -77,9 +79,30 @@ def test_given_degrees_have_no_factor_of_the_choice() -> None:
         for inputs in (degrees, {"tp": degrees["tp"]}, {"tp": (*degrees["tp"], 2 * degrees["tp"][0])})
     )
 
-    assert found["step_time"] == pytest.approx(CHOICE * given["step_time"])
+    assert found["step_time"] == pytest.approx(PRODUCTION.value / STATED.value * given["step_time"])
     assert one["step_time"] == pytest.approx(given["step_time"])
     assert several["step_time"] == pytest.approx(found["step_time"])
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "combined"),
+    [
+        ("llama-3.2-1b", "p5.48xlarge", True),
+        ("gpt2-large", "p5.48xlarge", False),
+        ("llama-3.2-1b", "trn1.32xlarge", False),
+    ],
+)
+def test_given_degrees_like_those_of_runs_are_combined_with_an_mfu(model: str, on: str, combined: bool) -> None:
+    """A geometric mean of the factor and of the MFU of published runs: of dense models from 1 billion parameters."""
+    gpus = trnspec.load([str(NVIDIA)])
+    run = {"model": model, "tokens": "100B", "seq": 1024, "global_batch": 256, "on": (f"{on}*2",), "tp": (2,)}
+    found, benchmark = plan(gpus, **run), plan(gpus, **run, production_factor=1.0)
+    parts = (STATED.value, benchmark["mfu"] / STATED.mfu)
+    mean = parts[0] ** STATED.weight * parts[1] ** (1.0 - STATED.weight)
+
+    assert found["step_time"] / benchmark["step_time"] == pytest.approx(mean if combined else STATED.value)
+    (why,) = [a.why for a in found.assumptions if a.name == "production_factor"]
+    assert ("geometric mean with an MFU" in why) == combined
 
 
 def test_a_wide_interval_is_a_bound() -> None:

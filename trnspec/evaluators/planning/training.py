@@ -34,10 +34,11 @@ from trnspec.perf.goodput import (
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
     CHIP_HOURS_PER_FAILURE_ENDS,
-    CHOICE,
+    CHIPS_OF_RUNS,
     PRODUCTION,
     RESTART,
     RESTART_ENDS,
+    STATED,
     ProductionFactor,
     goodput,
     spare_servers,
@@ -67,6 +68,8 @@ LONGEST_RUN = 365.0 * DAY
 """The longest run that is listed where neither a deadline nor a count is given, if more of the system shorten it [s]."""
 NOTABLE = 1.1
 """The factor from which on a layout that was not measured is stated next to the best plan."""
+LEAST_PARAMETERS = 1e9
+"""Parameters from which on a model has the MFU of published runs."""
 LEAST_SCALING = 0.5
 """Counts grow until a chip does less than this share of what it does on another one."""
 _DIVISIBLE = 4
@@ -352,8 +355,8 @@ def _plan(  # the parts of a question
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
-    factor = _production(q, bound=bound)
-    step = factor.applied(benchmark)
+    factor = _production(q, estimator, bound=bound)
+    step = factor.applied(benchmark, training.utilization(estimator, layout, benchmark[0]))
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
     power = chip_power(catalog, on)
     rate = goals.checkpoint_rate or _storage(catalog, on)
@@ -373,7 +376,7 @@ def _plan(  # the parts of a question
         chips=float(estimator.system.chips),
         layout=layout,
         step=(step[0], step[1], None if bound else step[2]),
-        production=factor,
+        production=evolve(factor, value=step[0] / benchmark[0]),
         run=interrupted,
         ends=(few, many),
         steps=steps,
@@ -397,7 +400,7 @@ def _plan(  # the parts of a question
     return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 
 
-def _production(q: PlanTrainingQuestion, *, bound: bool) -> ProductionFactor:
+def _production(q: PlanTrainingQuestion, estimator: Estimator, *, bound: bool) -> ProductionFactor:
     """The production factor that is given, else that of published runs; 1 of a bound, which would be none with it.
 
     One tensor- or pipeline-parallel degree that is given makes the layout that of a run, and not the fastest by estimate.
@@ -407,8 +410,12 @@ def _production(q: PlanTrainingQuestion, *, bound: bool) -> ProductionFactor:
     if q.production_factor is not None:
         return ProductionFactor(q.production_factor)
     given = [degrees for degrees in (q.tp, q.pp) if degrees is not None]
-    chosen = not given or any(len(degrees) > 1 for degrees in given)
-    return PRODUCTION if chosen else evolve(PRODUCTION, value=PRODUCTION.value / CHOICE)
+    if not given or any(len(degrees) > 1 for degrees in given):
+        return PRODUCTION
+    dims = estimator.dims
+    like_runs = estimator.system.chip.startswith(CHIPS_OF_RUNS) and not dims.experts
+    alike = like_runs and parameters(dims) >= LEAST_PARAMETERS
+    return STATED if alike else ProductionFactor(STATED.value, PRODUCTION.deviation)
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:

@@ -20,9 +20,10 @@ from trnspec.evaluators.planning.comparison import (
     percent,
     table,
 )
+from trnspec.evaluators.planning.run import Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
-from trnspec.perf.goodput import CHECKPOINT_STALL, CHOICE, FAILURE_RATES, MEASURED_CHIP, PRODUCTION, PUBLISHED_MFU
+from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.errors import RefusalError
     from trnspec.evaluators.planning.comparison import Columns
-    from trnspec.evaluators.planning.run import Goals, Plan
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
     from trnspec.evaluators.training import TrainingQuestion
     from trnspec.perf.work.layout import Layout
 
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
 """Source of the default global batch; other counts may have slightly others."""
+
+EXPECTED: dict[Objective, str] = {"time": "s", "cost": "USD", "energy": "J"}
+"""The objectives whose expected values are columns, and their units."""
 
 OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "cost_low", "cost_high", "meets_goals")
 """The columns of the table with the best plan of each kind of evidence."""
@@ -60,7 +63,7 @@ def page(
         rejected: Systems without a plan, and the reason of each.
         unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
     """
-    best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals)
+    best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals, question.objective)
     of_kinds = {name: columns[name] for name in OF_KINDS}
     tables = [
         table("Plans", columns, listed(ranked, question.top), first_rows=4),
@@ -81,26 +84,29 @@ def page(
     )
 
 
-def _columns(plans: Sequence[Plan], goals: Goals) -> Columns[Plan]:
-    """The columns of the table of plans."""
+def _columns(plans: Sequence[Plan], goals: Goals, objective: Objective) -> Columns[Plan]:
+    """The columns of the table of plans; the quantity that ranks them is one of the first."""
 
     def at_front(plan: Plan) -> bool:
         compared = [one for one in plans if plan.cost is not None or one.chip == plan.chip]
         return pareto(plan, compared, lambda one: one.costs)
 
+    expected: Columns[Plan] = {
+        f"expected_{name}": (unit, partial(Plan.expected, objective=name)) for name, unit in EXPECTED.items()
+    }
     return {
         "system": ("", lambda plan: plan.systems),
         "chips": ("", lambda plan: int(plan.chips)),
         "run_time": ("s", lambda plan: plan.time[0]),
         "in_time": ("%", lambda plan: percent(goals.probability(plan))),
+        **{name: column for name, column in expected.items() if name == f"expected_{objective}"},
         "run_cost": ("USD", lambda plan: plan.cost),
         "kind": ("", lambda plan: plan.evidence.kind),
         "time_low": ("s", lambda plan: plan.time[1]),
         "time_high": ("s", lambda plan: plan.time[2]),
         "cost_low": ("USD", lambda plan: plan.cost_interval[1]),
         "cost_high": ("USD", lambda plan: plan.cost_interval[2]),
-        "expected_time": ("s", lambda plan: plan.expected("time")),
-        "expected_cost": ("USD", lambda plan: plan.expected("cost")),
+        **expected,
         "pareto": ("", at_front),
         "chip_hours": ("", lambda plan: plan.chip_hours),
         "energy": ("J", lambda plan: plan.energy),
@@ -154,6 +160,9 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
     if best.cost is not None and best.rent is not None:
         yield Answer("run_cost", best.cost, "USD", *best.cost_interval[1:], str(best.rent), kind)
+        note = "the mean of its distribution, which is above the median; plans are compared by it"
+        if q.objective == "cost" and best.distribution is not None:
+            yield Answer("expected_cost", best.expected("cost") or 0.0, "USD", note=note, kind=kind)
     if best.energy is not None:
         yield Answer("energy", best.energy, "J", *best.energy_interval[1:], str(best.power), kind)
     hours = best.chips / HOUR
@@ -242,8 +251,11 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
         why = "the input production_factor"
     else:
         why = "published runs on A100 and H100 took as much longer than estimated benchmark steps"
-        if factor == PRODUCTION:
-            why += f", {CHOICE:g} of it because the layout is the fastest by estimate"
+        if factor.weight < 1.0:
+            why += (
+                f"; geometric mean with an MFU of {factor.mfu:g} %, which predicts runs with stated degrees better and has the "
+                f"weight {1.0 - factor.weight:.2g}; production_factor replaces both"
+            )
     benchmark = f"a benchmark step takes {best.step[0] / factor.value:.3g} s"
     return Assumption("production_factor", f"{factor.value:.3g}", f"{benchmark}; {why}")
 
