@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
 from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
+from cattrs.gen import make_dict_structure_fn, override
 
 from trnspec.errors import QuantityError
 from trnspec.loading.values import exactly, named, number, one_of, quantity, text
@@ -33,7 +34,6 @@ from trnspec.model.reflection import (
     Shape,
     TextShape,
     fields_of,
-    shape_of,
     type_words,
 )
 from trnspec.model.rounded import RoundedCount
@@ -110,8 +110,13 @@ def _collection(cls: Any, words: str, inside: tuple[Shape, ...], result: Any, co
     return hook
 
 
+# As mappings; cattrs expects a class.
+_FIGURE: Any = ObjectShape(Figure)
+_ORIGIN: Any = ObjectShape(Origin)
+
+
 def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
-    units, as_mapping = converter.units, _object(Figure, converter)
+    units, as_mapping = converter.units, converter.get_structure_hook(_FIGURE)
 
     def hook(value: Any, _: Any) -> Figure:
         if type(value) is str:
@@ -122,9 +127,6 @@ def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
         return figure
 
     return hook
-
-
-_ORIGIN: Any = shape_of(Origin)
 
 
 def _member(member: Field, converter: Converter) -> Hook:
@@ -146,19 +148,18 @@ def _member(member: Field, converter: Converter) -> Hook:
 
 
 def _object(cls: Any, converter: Converter) -> Hook:
-    @functools.cache  # on first use, because a class may contain itself
-    def inner() -> Callable[[Any, Any], Any]:
-        from cattrs.gen import make_dict_structure_fn, override
-
-        hooks: Any = {name: override(struct_hook=_member(each, converter)) for name, each in fields_of(cls).items()}
-        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **hooks)
-
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise ValueError(f"{value!r} is not a mapping")
-        return inner()(value, cls)
+        return _generated(cls, converter)(value, cls)  # on first use, because a class may contain itself
 
     return hook
+
+
+@functools.cache
+def _generated(cls: Any, converter: Converter) -> Hook:
+    hooks: Any = {name: override(struct_hook=_member(each, converter)) for name, each in fields_of(cls).items()}
+    return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **hooks)
 
 
 @functools.cache

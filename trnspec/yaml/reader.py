@@ -17,7 +17,8 @@ Parser = Any
 """An object with ``get_event()``."""
 
 _DIRECTIVE = re.compile(r"%[^\r\n]*")
-_MARKER = re.compile(r"(?:\A|(?<=[\r\n]))(---|\.\.\.)(?=[ \t\r\n]|\Z)")
+# Here and below the look-behind is after the characters that are searched for: it is then tried at these only.
+_MARKER = re.compile(r"(---|\.\.\.)(?<![^\r\n].{3})(?=[ \t\r\n]|\Z)")
 _DEFAULT = Limits()
 
 
@@ -39,7 +40,7 @@ def libyaml_parser(text: str) -> tuple[Parser, str]:
 
 
 # Or a tag, an anchor or an alias, whose colons are not those of a plain scalar.
-_COLON_IN_WORD = re.compile(r"""(?<![^\s\[\]{},])[!&*%][^\s]*|(?<=[^\s\[\]{},"']):(?=[^\s,\[\]{}])""")
+_COLON_IN_WORD = re.compile(r"""[!&*%](?<![^\s\[\]{},].)[^\s]*|:(?<=[^\s\[\]{},"'].)(?=[^\s,\[\]{}])""")
 
 
 class IrregularFileError(OSError):

@@ -118,7 +118,7 @@ def clean(text: str, problems: Problems) -> str:
             "save the file as UTF-8 without a byte order mark",
         )
     lines = Lines(text)
-    for match in _SURROGATES.finditer(text):
+    for match in () if text.isascii() else _SURROGATES.finditer(text):
         run = match.group()
         codes = [ord(c) for c in run[:_LISTED]]
         more = " ..." if len(run) > _LISTED else ""
@@ -158,7 +158,7 @@ def clean(text: str, problems: Problems) -> str:
             problems.add("TRN059", message, lines.place(text.index("\r\n")), _LINE_FEEDS)
     if text and text[-1] not in "\r\n":
         problems.add("TRN053", "The last line has no line end.", lines.place(len(text)), "end it with a line feed")
-    return _SURROGATES.sub(lambda m: "\ufffd" * len(m.group()), text)
+    return text if text.isascii() else _SURROGATES.sub(lambda m: "\ufffd" * len(m.group()), text)
 
 
 def unsafe_texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, bool, str]]:

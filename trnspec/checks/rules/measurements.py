@@ -461,7 +461,7 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
             yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")
 
 
-@rule("TRN706", "changed-table", over=Calibration)
+@rule("TRN706", "changed-table", over=Calibration, local=True)
 def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     """A calibration whose table of measurements has changed since the fit, or is not in the catalog.
 
