@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from tests.support.programs import ROOT, apart
-
 
 @pytest.fixture
 def copy(edited):
@@ -37,11 +35,3 @@ def test_json(here, copy) -> None:
         change["verdict"],
     )
     assert {"version", "old", "new", "added", "removed", "restated", "words", "claims", "unread"} < set(data)
-
-
-def test_a_revision(here) -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("the tests do not lie in a repository")
-    result = apart("diff", "git:HEAD", "git:HEAD", cwd=ROOT)
-
-    assert (0, "From git:HEAD to git:HEAD:\n  no differences.\n") == (result.status, result.out)

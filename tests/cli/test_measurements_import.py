@@ -212,19 +212,13 @@ SETTINGS = {
         "genai_perf.json",
         "model=qwen3-0.6b hardware=H100 precision=bf16 framework=trtllm n_chips=1 batch_conc=1",
     ),
-    "aiperf": (
-        "aiperf.json",
-        "model=qwen3-0.6b hardware=H100 precision=bf16 framework=vllm n_chips=1 isl=100 osl=200",
-    ),
+    "aiperf": ("aiperf.json", "model=qwen3-0.6b hardware=H100 precision=bf16 framework=vllm n_chips=1 isl=100 osl=200"),
     "megatron": (
         "megatron.log",
         "model=mixtral-8x7b hardware=DGX-H100 n_chips=16 seq=4096 precision=bf16 tp=4 ep=8 microbatch=1",
     ),
     "torchtitan": ("torchtitan.log", "model=llama-3.1-8b hardware=H200 precision=bf16"),
-    "nxd": (
-        "nxd.log",
-        "model=llama-3.1-8b hardware=trn1.32xlarge n_chips=16 seq=8192 precision=bf16 tp=32",
-    ),
+    "nxd": ("nxd.log", "model=llama-3.1-8b hardware=trn1.32xlarge n_chips=16 seq=8192 precision=bf16 tp=32"),
 }
 """For each format a sample, and settings that it does not state; some of them are not those of the published run."""
 

@@ -26,12 +26,6 @@ def test_text(here) -> None:
     ]
 
 
-def test_on_its_own(tmp_path) -> None:
-    result = apart("sql", "SELECT count(*) AS n FROM chips", cwd=tmp_path)
-
-    assert (0, ["n", "-", "4"], "") == (result.status, result.out.split(), result.err)
-
-
 @pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
 def test_without_the_extra(tmp_path, missing) -> None:
     """In a process that cannot import it: one line, status 2."""

@@ -9,7 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.programs import ROOT, SOUND, WRONG, Here, apart, command, marks
+from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, Site, apart, command, marks
+from trnspec.api import validate
 
 
 @pytest.fixture
@@ -98,10 +99,7 @@ def test_select_and_ignore(here, args, codes) -> None:
 def test_severity(here, level, status) -> None:
     result = here("validate", "bad", "--format", "json", "--severity", f"TRN1={level}")
 
-    assert (status, {level.lower()}) == (
-        result.status,
-        {d["severity"] for d in json.loads(result.out)["diagnostics"]},
-    )
+    assert (status, {level.lower()}) == (result.status, {d["severity"] for d in json.loads(result.out)["diagnostics"]})
 
 
 def test_catalog(here) -> None:
@@ -129,21 +127,6 @@ def test_table(here) -> None:
 # Settings.
 
 
-@pytest.mark.parametrize(
-    ("settings", "args", "codes"),
-    [
-        ('select = ["TRN101"]', ["--select", "TRN102"], {"TRN102"}),
-        ('ignore = ["TRN101"]', ["--select", "TRN101"], {"TRN101"}),
-        ('ignore = ["TRN101"]', ["--ignore", "TRN102"], set()),
-        ('select = ["TRN101"]', ["--ignore", "TRN101"], set()),
-    ],
-)
-def test_command_line_wins(here, settings, args, codes) -> None:
-    (here.folder / "trnspec.toml").write_text(settings)
-
-    assert codes == {c for c, _ in marks(here("validate", "bad", "--format", "json", *args).out)}
-
-
 @pytest.mark.parametrize("text", ['selct = ["TRN1"]', 'select = ["TRN999"]'])
 def test_wrong_settings_are_misuse(here, text) -> None:
     (here.folder / "trnspec.toml").write_text(text)
@@ -151,3 +134,70 @@ def test_wrong_settings_are_misuse(here, text) -> None:
 
     assert (result.status, result.out) == (2, "")
     assert "did you mean" in result.err
+
+
+SHIPPED = sum(validate().report.checked.values())
+"""The documents of the shipped catalog; those of a list are several in one file."""
+
+
+def catalog_of(folder: Path, text: str) -> Path:
+    """A catalog with one document in it."""
+    (folder / "links").mkdir(parents=True)
+    (folder / "links" / "wire.yaml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("how", ["named", "configured", "both"])
+def test_without_files_every_catalog_is_checked(here, how) -> None:
+    catalog_of(here.folder / "mine", SOUND)
+    if how != "named":
+        (here.folder / "trnspec.toml").write_text('catalogs = ["mine"]')
+    options = [] if how == "configured" else ["--catalog", "mine"]
+    alone, more = here("validate", "--catalog", here.folder / "mine", "--format", "json"), here("validate", *options)
+    files = len(list((ROOT / "catalog").rglob("*.yaml")))
+
+    assert (0, f"{SHIPPED + 1} documents checked, no findings.\n") == (more.status, more.out)
+    assert files + 1 == json.loads(alone.out)["summary"]["files"]
+    assert f"{SHIPPED + 1} documents checked" in here("validate", "--table", *options).out
+
+    (here.folder / "mine" / "links" / "wire.yaml").write_text(WRONG)
+    result = here("validate", "--format", "json", *options)
+
+    assert (1, MARKS) == (result.status, marks(result.out))
+
+
+def test_with_files_they_alone_are_checked(here) -> None:
+    """What pre-commit does: a catalog beside them is there for names, and its findings are not theirs."""
+    catalog_of(here.folder / "mine", WRONG)
+    (here.folder / "trnspec.toml").write_text('catalogs = ["mine"]')
+    result = here("validate", "wire.yaml", "--catalog", "mine")
+
+    assert (0, "1 document checked, no findings.\n", "") == (result.status, result.out, result.err)
+
+
+def test_a_catalog_replaces_the_shipped_one(here) -> None:
+    text = (ROOT / "catalog" / "links" / "efa.yaml").read_text()
+    folder = catalog_of(here.folder / "mine", SOUND)
+    (folder / "links" / "efa.yaml").write_text(text)
+
+    assert set() == marks(here("validate", "--catalog", "mine", "--format", "json").out)
+
+    (folder / "links" / "again.yaml").write_text(text)
+    found = json.loads(here("validate", "--catalog", "mine", "--format", "json").out)["diagnostics"]
+
+    assert {("mine/links/efa.yaml", "TRN204"), ("mine/links/again.yaml", "TRN205")} == {
+        (d["file"], d["code"]) for d in found
+    }
+
+
+def test_catalogs_of_plugins_are_checked(tmp_path) -> None:
+    site = Site(tmp_path / "site")
+    folder = site.catalog("acme", {"links/wire.yaml": SOUND})
+
+    assert f"{SHIPPED + 1} documents checked, no findings.\n" == site.run("validate").out
+    assert f"{SHIPPED} documents checked, no findings.\n" == site.run("--no-plugins", "validate").out
+
+    (folder / "links" / "wire.yaml").write_text(WRONG)
+    result = site.run("validate", "--format", "json")
+
+    assert (1, MARKS) == (result.status, marks(result.out))

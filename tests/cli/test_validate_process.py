@@ -52,8 +52,7 @@ def test_no_colour_in_a_pipe(here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "encoding"),
-    [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))],
+    ("kind", "encoding"), [("text", "latin-1"), *((f, "ascii") for f in ("text", "json", "sarif", "github", "junit"))]
 )
 def test_narrow_encodings(here, encoding, kind) -> None:
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
@@ -69,11 +68,7 @@ def test_closed_pipe_of_the_reader(here) -> None:
     for number in range(600):
         (here.folder / "bad" / f"n{number}.yaml").write_text(WRONG)
     process = subprocess.Popen(
-        command("validate", "bad"),
-        cwd=here.folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        command("validate", "bad"), cwd=here.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     process.stdout.read(1)
     process.stdout.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.cli import validate as watch
 from trnspec.loading.settings import Settings
@@ -148,14 +148,6 @@ def test_nothing_is_resolved_by_a_file_that_cannot_be_read(report) -> None:
     assert ["1 new, 0 resolved", "TRN004"] == report(WRONG + "  power: [\n")
     assert ["0 new, 1 resolved", "TRN004:"] == report(WRONG)
     assert ["0 new, 1 resolved", "TRN111:"] == report(RIGHT)
-
-
-def test_former_name(folder, monkeypatch, capsys) -> None:
-    here = Here(folder, monkeypatch, capsys)
-    done = here("watch", "nothing")
-
-    assert (done.status, done.err.splitlines()[0]) == (2, "trnspec watch is now trnspec validate --watch")
-    assert "  watch " not in here("--help").out
 
 
 def test_a_change_is_awaited(folder) -> None:

@@ -67,10 +67,7 @@ def _counted(name: str, question: Shared) -> Evaluation:
     return Evaluation(evaluator=name, title="ranks", inputs=question.values(), answers=(Answer("ranks", ranks),))
 
 
-SCRATCH = [
-    (Evaluator("first", "Ranks.", first), {"on": "trn2.48xlarge"}),
-    (Evaluator("second", "Ranks.", second), {}),
-]
+SCRATCH = [(Evaluator("first", "Ranks.", first), {"on": "trn2.48xlarge"}), (Evaluator("second", "Ranks.", second), {})]
 
 
 @pytest.mark.parametrize(("evaluator", "given"), SCRATCH)

@@ -150,55 +150,25 @@ def test_inputs() -> None:
     ) == inputs(run, "run")
 
 
-def no_catalog():
-    """A function without parameters."""
-
-
-def no_type(catalog, *, a):
-    """A parameter without annotation."""
-
-
-def other_type(catalog, *, a: dict[str, int]):
-    """A parameter of another type."""
-
-
-def two_types(catalog, *, a: int | str):
-    """A parameter of two types."""
-
-
-def mixed(catalog, *, a: Literal[1, "b"]):
-    """Choices of two types."""
-
-
-def missing_type(catalog, *, a: Nowhere):  # noqa: F821  # that is the case
-    """A name that is not there."""
-
-
-def any_input(catalog, **more: int):
-    """Inputs without names."""
-
-
-def reserved(catalog, *, overlay: str):
-    """An input with the name of an option."""
-
-
 @pytest.mark.parametrize(
-    ("function", "reported"),
+    ("signature", "reported"),
     [
-        (no_catalog, "must take the catalog as its first parameter"),
-        (no_type, "the input a of the evaluator x has no annotation"),
-        (other_type, "dict[str, int] is not a type of an input"),
-        (two_types, "int | str is not a type of an input"),
-        (mixed, "Literal[1, 'b'] is not a type of an input"),
-        (missing_type, "Nowhere cannot be evaluated"),
-        (any_input, "takes **more: 'int'; each input must have a name"),
-        (reserved, "has an input named overlay, which the command line uses itself"),
-        (3, "has no signature"),
+        ("", "must take the catalog as its first parameter"),
+        ("catalog, *, a", "the input a of the evaluator x has no annotation"),
+        ("catalog, *, a: dict[str, int]", "dict[str, int] is not a type of an input"),
+        ("catalog, *, a: int | str", "int | str is not a type of an input"),
+        ("catalog, *, a: Literal[1, 'b']", "Literal[1, 'b'] is not a type of an input"),
+        ("catalog, *, a: Nowhere", "Nowhere cannot be evaluated"),
+        ("catalog, **more: int", "takes **more: 'int'; each input must have a name"),
+        ("catalog, *, overlay: str", "has an input named overlay, which the command line uses itself"),
+        (None, "has no signature"),
     ],
 )
-def test_signatures_that_say_too_little(function, reported) -> None:
+def test_signatures_that_say_too_little(signature, reported) -> None:
+    scope = {"__name__": __name__, "Literal": Literal}
+    exec(f"from __future__ import annotations\ndef run({signature or ''}): ...", scope)
     with pytest.raises(UsageError) as caught:
-        inputs(function, "x")
+        inputs(3 if signature is None else scope["run"], "x")
     assert reported in str(caught.value)
 
 

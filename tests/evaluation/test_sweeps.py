@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import UsageError
-from trnspec.evaluation.sweeps import Sweep
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.page import BOUNDS, IDEAL
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.sweeps import MOST, Sweep, expanded, sections, sweep_note, sweep_table
+from trnspec.evidence import Evidence
+from trnspec.text_table import lines, sections_in_markdown
 
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"
@@ -112,3 +119,151 @@ def test_a_grid_has_different_values() -> None:
     pytest.importorskip("xarray")
     with pytest.raises(UsageError, match="tp has a value twice"):
         Sweep("x", {"tp": (1, 1)}, ()).to_xarray()
+
+
+def estimate(time: float) -> Evaluation:
+    answers = (Answer("time", time, "s", 0.9 * time, 1.1 * time), Answer("rate", 1 / time, "%", 0.9 / time, 1.1 / time))
+    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": "good"})
+
+
+def bound(time: float, name: str = "none") -> Evaluation:
+    answers = (Answer("time", time, "s", low=time), Answer("rate", 1 / time, "%", high=1 / time))
+    return Evaluation(evaluator="x", title="x", answers=answers, inputs={"calibration": name})
+
+
+SOME = [({"on": "a"}, estimate(2.0)), ({"on": "b"}, bound(1.0)), ({"on": "c"}, RefusalError("no", "never"))]
+
+
+def test_a_bound_does_not_look_like_an_estimate() -> None:
+    assert [
+        "on  calibration  time [s]  rate [%]  refused",
+        "--  -----------  --------  --------  ---------",
+        "a   good                2       0.5",
+        "b   none             >= 1      <= 1",
+        "c   -                   -         -  no: never",
+    ] == lines(sweep_table(SOME), 80)
+    assert f"{BOUNDS} {IDEAL}" == sweep_note(SOME)
+
+
+def test_long_reasons_are_printed_once_below_the_table() -> None:
+    long, other = (RefusalError("no-plan", f"{word * 30}here") for word in ("why ", "how "))
+    rows = [*SOME, ({"on": "d"}, long), ({"on": "e"}, other), ({"on": "f"}, long)]
+    cells = [row.rpartition("  ")[2] for row in lines(sweep_table(rows), 80)[4:]]
+    _, _, *notes, _ = (block for _, block in sections(rows, "x"))
+
+    assert cells == ["no: never", "no-plan [1]", "no-plan [2]", "no-plan [1]"]
+    assert notes == [f"[1] {long}", f"[2] {other}"]
+    assert sections_in_markdown(sections(rows, "x")).count(str(long)) == 1
+
+
+def test_columns_are_added_only_where_they_differ() -> None:
+    both = [({"on": "a"}, estimate(2.0)), ({"on": "b"}, estimate(1.0))]
+
+    assert ["on", "time", "rate"] == [c.label for c in sweep_table(both).columns]
+    assert "" == sweep_note(both)
+    # Bounds of a calibration are not ideal.
+    assert BOUNDS == sweep_note([({"on": "a"}, bound(1.0, "good"))])
+
+
+def test_columns_and_order() -> None:
+    head, shown, _ = (b for _, b in sections(SOME, "x: 3 combinations", columns="on,time", sort="-time"))
+
+    assert "x: 3 combinations" == head
+    assert ["on  time [s]", "--  --------", "a          2", "b       >= 1", "c          -"] == lines(shown, 80)
+
+
+def of_kind(kind: str, time: float) -> Evaluation:
+    ends = {"low": 0.9 * time} if kind == "ideal" else {"low": 0.5 * time, "high": 2 * time}
+    return Evaluation(
+        evaluator="x",
+        title="x",
+        answers=(Answer("time", time, "s", **ends, kind=kind), Answer("memory", 1.0, "B")),
+        evidence=Evidence(kind=kind, reason="a reason"),
+    )
+
+
+def test_bounds_are_not_ranked_with_estimates() -> None:
+    rows = [
+        ({"on": "d"}, RefusalError("no", "never")),
+        ({"on": "a"}, of_kind("ideal", 1.0)),
+        ({"on": "b"}, of_kind("transferred", 3.0)),
+        ({"on": "c"}, of_kind("estimate", 2.0)),
+    ]
+    _, shown, note = (block for _, block in sections(rows, "x", sort="time"))
+
+    assert [
+        "on  evidence     time [s]  memory [B]  refused",
+        "--  -----------  --------  ----------  ---------",
+        "c   estimate           ~2           1",
+        "b   transferred        ~3           1",
+        "a   ideal          >= 0.9           1",
+        "d                       -           -  no: never",
+    ] == lines(shown, 80)
+    assert "not comparable" in " ".join(note.split())
+    assert "" == sweep_note(rows[2:])
+    # One kind needs no column.
+    assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[2:3] * 2).columns]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("8", ["8"]),
+        ("1..64:x2", ["1", "2", "4", "8", "16", "32", "64"]),
+        ("1..60:x2", ["1", "2", "4", "8", "16", "32"]),
+        ("8..64:+8", ["8", "16", "24", "32", "40", "48", "56", "64"]),
+        ("1..4", ["1", "2", "3", "4"]),
+        ("7..7", ["7"]),
+        ("0.1..0.5:+0.1", ["0.1", "0.2", "0.3", "0.4", "0.5"]),
+        ("0.001..0.03:x3", ["0.001", "0.003", "0.009", "0.027"]),
+        ("1e3..1e4:x10", ["1000", "10000"]),
+        ("1.6..6.4Tbps:x2", ["1.6 Tbps", "3.2 Tbps", "6.4 Tbps"]),
+        ("1 TB/s .. 3 TB/s : +1", ["1 TB/s", "2 TB/s", "3 TB/s"]),
+    ],
+)
+def test_values(text: str, values: list[str]) -> None:
+    assert values == expanded(text, "--x")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1..", "is not a range"),
+        ("..8", "is not a range"),
+        ("1..64:2", "is not a range"),
+        ("1..64:*2", "is not a range"),
+        ("-4..4:+1", "is not a range"),
+        ("1..2..3", "is not a range"),
+        ("8..1", "ends below its first value"),
+        ("1..8:x1", "does not grow"),
+        ("1..8:x0.5", "does not grow"),
+        ("0..8:x2", "does not grow"),
+        ("1..8:+0", "does not grow"),
+        ("1..8.5", "has no step"),
+        ("1..8TB/s", "has no step"),
+        ("1GB/s..2TB/s:x2", "has two units"),
+        ("1GB/s..2:x2", "has two units"),
+        ("0..10000:+1", "has more than 10,000 values"),
+        ("1e-9..1:+1", "is not a range"),
+    ],
+)
+def test_errors_of_ranges(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=r"^--x: ") as caught:
+        expanded(text, "--x")
+
+    assert message in str(caught.value)
+
+
+def test_texts_are_ranges_only_with_a_step() -> None:
+    assert ["../a.json"] == expanded("../a.json", "--x", numeric=False)
+    assert ["1..4"] == expanded("1..4", "--x", numeric=False)
+    assert ["1 T", "2 T", "4 T"] == expanded("1T..4T:x2", "--x", numeric=False)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 300))
+def test_steps_are_those_of_arithmetic(first: int, span: int, step: int) -> None:
+    values = expanded(f"{first / 10}..{(first + span) / 10}:+{step / 10}", "--x") if span // step < MOST else []
+
+    assert [Fraction(n, 10) for n in range(first, first + span + 1, step)][: len(values)] == [
+        Fraction(v) for v in values
+    ]

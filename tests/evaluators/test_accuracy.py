@@ -95,26 +95,6 @@ def seen(found):
     return [row["seen"] for row in found.rows if not row["skipped"]]
 
 
-def test_rows_are_seen_by_their_content(tmp_path):
-    def renamed(row):
-        return {**row, "id": f"mine-{row['id']}", "source": "", "step_time_s": f"{float(row['step_time_s']):.10e}"}
-
-    catalog, file = copied(tmp_path, renamed)
-    found = run(catalog, data=file)
-    assert {True} == set(seen(found))
-    assert {"trainium1-neuron-own"} == {row["calibration"] for row in found.rows if not row["skipped"]}
-    assert "step_error" in found.names
-    assert "step_unseen_error" not in found.names
-
-
-def test_new_rows_are_classified_as_unseen(tmp_path):
-    catalog, file = copied(tmp_path, lambda row: {**row, "step_time_s": str(1.01 * float(row["step_time_s"]))})
-    found = run(catalog, data=file)
-    assert {False} == set(seen(found))
-    assert "step_error" not in found.names
-    assert "step_unseen_error" in found.names
-
-
 def test_seen_rows_held_out_are_further_off(tmp_path):
     catalog, file = copied(tmp_path)
     found = run(catalog, data=file, refit=True)

@@ -1,13 +1,17 @@
 """The evaluator of collectives: what it answers, what it rests on, and what it refuses."""
 
+import re
+
 import pytest
 
 import trnspec
 from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.collective import run as collective_
+from trnspec.evaluators.inference import run as inference_
+from trnspec.evaluators.training import run as training_
 from trnspec.model.calibration import Calibration
+from trnspec.perf.lowering.calibrated import calibrated
 
 run = keywords(collective_)
 
@@ -65,7 +69,7 @@ def test_all_algorithms_are_reported_the_fastest_first():
 
     assert sorted(times) == times
     assert {
-        *("ring", "bidirectional-ring", "rings-both-ways", "recursive", "direct", "direct-one-step", "torus"),
+        *("ring", "bidirectional-ring", "rings-both-ways", "recursive", "direct", "direct-one-step", "torus")
     } == rows.keys()
     assert {"ring": 30.0, "bidirectional-ring": 16.0, "recursive": 8.0, "direct": 2.0, "direct-one-step": 1.0} == {
         name: row["steps"] for name, row in rows.items() if name not in ("torus", "rings-both-ways")
@@ -80,40 +84,6 @@ def test_all_algorithms_are_reported_the_fastest_first():
 def test_refuses_invalid_size(size):
     with pytest.raises(UsageError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
-
-
-CALIBRATION = """
-api_version: trnspec/v1
-kind: Calibration
-metadata: {name: mine, title: Collectives on Trn1, source: neuron-nccom-test-2026-08}
-spec:
-  chip: trainium1
-  of: collectives
-  software: Neuron
-  fitted: 2026-11-22
-  data: mine.csv
-  achieved: {call: 55 us, link: 0.5x, hop: 2 us}
-  spread: {rows: 12, mean: 0.1x, median: 0.1x, worst: 0.3x, coverage: 0.8x, low: 0.9x, high: 1.2x}
-"""
-
-
-def test_a_calibration_without_protocols_is_one(tmp_path):
-    (tmp_path / "mine.yaml").write_text(CALIBRATION, encoding="utf-8")
-    catalog = trnspec.load([str(tmp_path)])
-    given = {"kind": "all-gather", "on": "trn1.32xlarge", "ranks": 16, "stride": 2}
-    small, large = (run(catalog, size=size, calibration="mine", **given) for size in ("1 KiB", "1 GiB"))
-    bound = ideal(catalog, size="1 GiB", **given)
-
-    # A call and a step, and 15/16 of the buffer at half of 96 GB/s.
-    assert near(57e-6 + 2 * 15 / 16 * 1024 / 96e9) == small["time"]
-    assert near(57e-6 + 2 * 15 / 16 * GIB / 96e9) == large["time"]
-    # 384 GB/s is between 383.5 and 384.5.
-    answer = large.answer("time")
-    assert answer.low == pytest.approx(0.9 * (57e-6 + 2 * 15 / 16 * GIB / 96e9 * 384 / 384.5), rel=1e-9)
-    assert answer.high == pytest.approx(1.2 * (57e-6 + 2 * 15 / 16 * GIB / 96e9 * 384 / 383.5), rel=1e-9)
-    # A bound has no losses.
-    assert bound["bound"] == large["bound"]
-    assert [] == list(unsound(large, "collective"))
 
 
 def test_launches_of_the_host():
@@ -144,3 +114,38 @@ spec:
         with pytest.raises(RefusalError) as caught:
             run(catalog, kind="all-reduce", size="1 GiB", **given)
         assert ("too-large", "ranks") == (caught.value.reason, caught.value.place)
+
+
+collective, inference, training = (keywords(f) for f in (collective_, inference_, training_))
+SERVED = {"model": "llama-3.1-70b", "on": "trn2.48xlarge", "tp": 32, "batch": 16}
+TRAINED = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "tp": 8, "seq": 4096, "global_batch": 64, "zero": 1}
+
+
+def both(found) -> tuple[float, float, str]:
+    """The time by the calibration of the step and by that of collectives [us], and the name of the latter."""
+    row = next(a for a in found.assumptions if a.name == "tensor_all_reduce")
+    match = re.search(r"; ([\d.e+]+) us by ([\w.-]+) \((\w+)\)", row.why)
+    return float(row.value.removesuffix(" us")), float(match[1]), match[2]
+
+
+def test_a_decode_step():
+    counted, measured, name = both(inference(CAT, **SERVED))
+    # 16 tokens of 8,192 elements of 2 bytes.
+    alone = collective(CAT, kind="all-reduce", size="256 KiB", on="trn2.48xlarge", ranks=32)
+
+    assert "trainium2-nccom-2026-collectives" == name
+    assert measured == pytest.approx(1e6 * alone["time"], rel=5e-3)
+    fixed = calibrated(CAT.graph, "trainium2", "inference", experts=False).efficiency.call
+    assert counted >= 1e6 * fixed * (1 - 5e-3) > 0.0
+
+
+@pytest.mark.parametrize(("evaluate", "given", "size"), [(training, TRAINED, "32 MiB"), (inference, SERVED, "256 KiB")])
+def test_the_same_two_times_in_both_directions(evaluate, given, size):
+    counted, measured, name = both(evaluate(CAT, **given))
+    alone = collective(CAT, kind="all-reduce", size=size, on=given["on"], ranks=given["tp"])
+    row = next(
+        a for a in alone.assumptions if a.name == f"time_in_{'training' if evaluate is training else 'inference'}"
+    )
+
+    assert float(row.value.removesuffix(" us")) == counted
+    assert row.why.endswith(f"here {measured:.3g} us by {name}")

@@ -30,24 +30,6 @@ def test_whole_experts() -> None:
     assert {p.value for m in memory for p in m.parts if p.name == "weights"} == {memory[0].parts[0].value}
 
 
-def test_load_of_experts() -> None:
-    even = asked("training", **STEP, tp=4, ep=8)
-    uneven, padded = (
-        asked("training", **STEP, tp=4, ep=8, **more) for more in ({"imbalance": 1.2}, {"capacity_factor": 1.2})
-    )
-
-    assert uneven["step_time"] == padded["step_time"] > even["step_time"]
-    assert uneven["memory"] == padded["memory"] > even["memory"]
-    assert assumed(even)["experts"] == "balanced load"
-    assert "1.2" in assumed(uneven)["experts"]
-    assert "1.2" in assumed(padded)["experts"]
-    both = asked("training", **STEP, tp=4, ep=8, imbalance=2.0, capacity_factor=1.2)
-    assert both["step_time"] == padded["step_time"]
-    assert assumed(both)["imbalance"] == "not used"
-    more = [asked("memory", **ON, tp=4, ep=8, **m)["total"] for m in ({}, {"imbalance": 1.2}, {"capacity_factor": 1.2})]
-    assert more[0] < more[1] == more[2]
-
-
 def test_dense_models_do_not_use_them() -> None:
     dense = STEP | {"model": "llama-3.1-8b", "tp": 4}
     plain = asked("training", **dense)

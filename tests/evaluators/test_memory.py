@@ -114,25 +114,6 @@ def test_refusals(question, reason, place):
     assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
 
 
-def test_replaced_inputs_are_reported():
-    def reported(**question):
-        names = ("context", "schedule", "not_used")
-        return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
-
-    assert {} == reported(tp=4)
-    assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == reported(pp=4, interleave=2)
-    assert {} == reported(pp=4, interleave=2, schedule="interleaved")
-    assert {"not_used": ("context 0, prefill 100", "used by inference only")} == reported(prefill=100, context=0)
-    serving = {"mode": "inference", "tp": 8}
-    assert {} == reported(**serving, context=4096, prefill=100, batch=8, kv_dtype="fp8")
-    ignored = reported(**serving, zero=1, recompute="full", dropout=True, microbatches=4)
-    assert {"not_used": ("zero 1, recompute full, microbatches 4, dropout true", "used by training only")} == ignored
-    longer = {"context": ("131,072 tokens", "the model was trained for fewer tokens than the input")}
-    assert longer == reported(seq=262144, tp=8) == reported(**serving, context=131073)
-    # What a cache holds counts, and not the length that it is not asked for.
-    assert {} == reported(**serving, seq=262144, context=4096, prefill=4096)
-
-
 def test_the_digits_of_the_capacity_may_leave_it_open():
     found = asked(**LLAMA, tp=4)
     assert (95.5 * GIB / 4, 96.5 * GIB / 4) == (found.answer("capacity").low, found.answer("capacity").high)

@@ -27,12 +27,6 @@ def test_price_of_the_catalog_has_type_region_date_and_source() -> None:
     assert 14.5593 == float(found.value)
 
 
-def test_given_price_needs_no_document() -> None:
-    found = price("trn2.48xlarge", price="35.76 USD/h")
-
-    assert (35.76, ()) == (float(found.value), found.figures_used)
-
-
 @pytest.mark.parametrize(
     ("server", "given", "known"),
     [

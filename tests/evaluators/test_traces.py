@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import trnspec
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError
 
 CATALOG = trnspec.load()
 TRAINING: dict[str, Any] = {
@@ -102,10 +102,3 @@ def test_a_layout_without_an_answer_has_no_timeline() -> None:
         trnspec.trace("training", CATALOG, **{**TRAINING, "pp": 3})
 
     assert "rank-count" == caught.value.reason
-
-
-def test_evaluators_without_a_timeline() -> None:
-    with pytest.raises(UsageError, match="no timeline"):
-        trnspec.trace("inference", CATALOG, model="llama-3.1-8b", on="trn2.48xlarge")
-    with pytest.raises(UsageError, match="use_claims"):
-        trnspec.trace("training", CATALOG, **TRAINING, use_claims=True)

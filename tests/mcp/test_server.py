@@ -111,8 +111,7 @@ def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dic
 
 
 @pytest.mark.parametrize(
-    ("call", "part"),
-    [("unknown", "'trainium3'"), ("misspelt", "'model'"), ("file", "'plot'"), ("option", "'--help'")],
+    ("call", "part"), [("unknown", "'trainium3'"), ("misspelt", "'model'"), ("file", "'plot'"), ("option", "'--help'")]
 )
 def test_error_messages_name_the_cause(answers: dict[str, Any], call: str, part: str) -> None:
     assert answers[call].is_error

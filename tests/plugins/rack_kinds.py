@@ -24,7 +24,7 @@ from trnspec.model.parts import Parts
 from trnspec.model.ref import Ref
 from trnspec.model.server import MemoryTotal, Server
 from trnspec.model.ultraserver import ServerCount, UltraServer
-from trnspec.plugins.api import API, Kind, Plugin
+from trnspec.plugins.api import API, Finding, Kind, Plugin, rule
 
 
 @frozen(kw_only=True)
@@ -116,9 +116,17 @@ class Pod(UltraServer):
     slices: Count | None = None
 
 
+@rule("TILE001", "rack-overfull", over=Rack)
+def overfull(node, graph):
+    """A rack of more servers than a rack has room for."""
+    if sum(part.count for part in node.spec.servers) > 8:
+        yield Finding(("spec", "servers"), "there are more than 8 servers")
+
+
 plugin = Plugin(
     name="tile",
     api=API,
+    rules=(overfull,),
     kinds=(
         Kind("TileChip", "tilechips", TileChip),
         Kind("Rack", "racks", Rack),

@@ -299,23 +299,6 @@ def test_functions_without_end_are_stopped(formats, args, what) -> None:
     assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
 
 
-@pytest.mark.parametrize(
-    ("more", "what"),
-    [
-        ("exporters=(Exporter('json', '.x', 'X.', one=print),)", "the exporter json is defined by trnspec already"),
-        ("reporters=(Reporter('junit', 'X.', print),)", "the reporter junit is defined by trnspec already"),
-        ("exporters=(Exporter('names', '.x', 'X.', one=print),)", "the exporter names is defined by formats already"),
-    ],
-)
-def test_clashes(tmp_path, more, what) -> None:
-    site = Site(tmp_path / "site")
-    site.plugin("formats", ADDED, head=FORMATS)
-    site.plugin("other", more, head="from trnspec.plugins.api import Exporter, Reporter")
-    records = {r["name"]: r for r in json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]}
-
-    assert ("clash", [what]) == (records["other"]["status"], records["other"]["faults"])
-
-
 def test_parts_that_fail_for_one_document(tmp_path) -> None:
     site = Site(tmp_path / "site")
     site.plugin("rack", STORE, head=PARTS.replace("RESULT", "((1 if self.count < 9 else '9', self.chip),)"))

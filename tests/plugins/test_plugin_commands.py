@@ -77,11 +77,7 @@ def test_trnspec_wins_a_clash(site) -> None:
     ("run", "code", "message"),
     [
         (None, "raise ValueError('no')", "one_commands:hello cannot be imported: ValueError: no"),
-        (
-            "no_such:hello",
-            "",
-            "no_such:hello cannot be imported: ModuleNotFoundError: No module named 'no_such'",
-        ),
+        ("no_such:hello", "", "no_such:hello cannot be imported: ModuleNotFoundError: No module named 'no_such'"),
         ("math:floor", "", "math:floor is of type builtin_function_or_method; a click.Command is expected"),
     ],
 )

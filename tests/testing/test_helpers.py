@@ -274,10 +274,7 @@ def complaint(graph: Graph) -> Iterator[Finding]:
     ("more", "failed"),
     [
         ({"rules": (unlit,)}, {"test_explanations_tell_the_truth"}),
-        (
-            {"rules": (complaint,)},
-            {"test_explanations_tell_the_truth", "test_trnspec_has_no_findings_beside_it"},
-        ),
+        ({"rules": (complaint,)}, {"test_explanations_tell_the_truth", "test_trnspec_has_no_findings_beside_it"}),
         (
             {"evaluators": (Evaluator("size", "The size.", "operator:no_such"),)},
             {"test_functions_return_what_is_expected"},

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from trnspec.errors import RefusalError
 from trnspec.evaluators.planning.comparison import (
-    best_of,
     best_of_kinds,
     dominates,
     evident,
@@ -44,10 +43,6 @@ PLANS = st.lists(st.builds(Some, st.sampled_from("abc"), st.tuples(COST, COST), 
 )
 def test_percent(chance: float | None, shown: int | None) -> None:
     assert percent(chance) == shown
-
-
-def test_titles() -> None:
-    assert [best_of(n) for n in (1, 2, 30)] == ["the only plan", "the best of 2 plans", "the best of 30 plans"]
 
 
 @pytest.mark.parametrize(

@@ -70,34 +70,29 @@ def test_a_trace(file: Path, lines: list[tuple[int, int, float]], rate: float | 
     assert found.requests(4, 1.0) is found.trace
 
 
+ARRIVING = "isl,osl,arrival"
+
+
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "names", "message"),
     [
-        ([(5, 5, 1), (5, 5, ""), (5, 5, "")], "lengths.csv:3: an arrival is expected, as in other lines"),
-        ([(5, 5, ""), (5, 5, 2)], "lengths.csv:2: an arrival is expected, as in other lines"),
-        ([(5, 5, 1), (5, 0, 2)], "lengths.csv:3: lengths of at least 1"),
-        ([(0, 5, 1)], "lengths.csv:2: lengths of at least 1"),
-        ([(5, 5, 1), (5, 2.5, 2)], "lengths.csv:3: whole numbers isl and osl"),
-        ([(5, 5, 1), (5, 5, 1e12)], "lengths.csv:3: an arrival in seconds is expected, not '1000000000000.0'"),
-        ([(5, 5, 1), (5, 5, "nan")], "lengths.csv:3: an arrival in seconds is expected, not 'nan'"),
-        ([(5, 5, 3), (5, 5, 3)], "arrivals of at least two times"),
-        ([], "has no requests"),
+        ([(5, 5, 1), (5, 5, ""), (5, 5, "")], ARRIVING, "lengths.csv:3: an arrival is expected, as in other lines"),
+        ([(5, 5, ""), (5, 5, 2)], ARRIVING, "lengths.csv:2: an arrival is expected, as in other lines"),
+        ([(5, 5, 1), (5, 0, 2)], ARRIVING, "lengths.csv:3: lengths of at least 1"),
+        ([(0, 5, 1)], ARRIVING, "lengths.csv:2: lengths of at least 1"),
+        ([(5, 5, 1), (5, 2.5, 2)], ARRIVING, "lengths.csv:3: whole numbers isl and osl"),
+        ([(5, 5, 1), (5, 5, 1e12)], ARRIVING, "3: an arrival in seconds is expected, not '1000000000000.0'"),
+        ([(5, 5, 1), (5, 5, "nan")], ARRIVING, "lengths.csv:3: an arrival in seconds is expected, not 'nan'"),
+        ([(5, 5, 3), (5, 5, 3)], ARRIVING, "arrivals of at least two times"),
+        ([], ARRIVING, "has no requests"),
+        ([(5, 5)], "isl,osl", "rate: requests per second are expected, since "),
+        ([(5, 5)], "isl,output", "has no column osl; its first line names isl, output"),
     ],
 )
-def test_the_line_of_a_problem(file: Path, lines: list[tuple[object, ...]], message: str) -> None:
+def test_the_line_of_a_problem(file: Path, lines: list[tuple[object, ...]], names: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        lengths_of(write(file, lines, "isl,osl,arrival"), None)
+        lengths_of(write(file, lines, names), None)
     assert message in str(caught.value)
-
-
-def test_no_rate(file: Path) -> None:
-    with pytest.raises(UsageError, match=r"^rate: requests per second are expected, since .* has no column arrival$"):
-        lengths_of(write(file, [(5, 5)]), None)
-
-
-def test_a_column_is_missing(file: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no column osl; its first line names isl, output$"):
-        lengths_of(write(file, [(5, 5)], "isl,output"), 1.0)
 
 
 def test_the_number_of_lines_is_limited(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,23 +13,6 @@ from trnspec.graph.quotes import chosen
 CAT = trnspec.load()
 
 
-@pytest.mark.parametrize(
-    ("on", "number", "server"),
-    [
-        ("trn1.32xlarge", 1, "trn1.32xlarge"),
-        ("trn1.32xlarge*7", 7, "trn1.32xlarge"),
-        (" trn1.32xlarge * 12 ", 12, "trn1.32xlarge"),
-        ("trn2-ultraserver", 4, "trn2u.48xlarge"),
-        ("trn2-ultraserver*3", 12, "trn2u.48xlarge"),
-    ],
-)
-def test_servers_of_a_system(on: str, number: int, server: str) -> None:
-    found = rented(CAT, on)
-
-    assert found is not None
-    assert (found[0], found[1].name) == (number, server)
-
-
 def test_a_chip_is_not_rented() -> None:
     assert (rented(CAT, "trainium2"), rent(CAT, "trainium2"), list(purchases(CAT, "trainium2"))) == (None, None, [])
 

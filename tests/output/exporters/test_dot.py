@@ -44,13 +44,7 @@ def expected(name: str, catalog: trnspec.Catalog = CAT) -> Counter[tuple[str, st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [
-        "trn1.32xlarge",
-        "trn2-ultraserver",
-        "trn3-gen1-ultraserver",
-        "trn3-gen2-ultraserver",
-    ],
+    "name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
 )
 def test_the_links_are_those_of_the_structure(name) -> None:
     text = CAT[name].export("dot").text

@@ -71,10 +71,6 @@ class TestJson:
         data["diagnostics"][0]["line"] = 0
         assert not REPORT.is_valid(data)
 
-    def test_pointer_escapes(self) -> None:
-        """The tilde is escaped before the slash."""
-        assert "/a~1b/m~0n/~01/0/" == pointer(("a/b", "m~n", "~1", 0, ""))
-
     @given(st.lists(texts | st.integers(0, 99)))
     def test_pointer(self, path: list[str | int]) -> None:
         parts = pointer(tuple(path)).split("/")[1:]

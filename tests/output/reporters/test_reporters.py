@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -68,13 +66,3 @@ class TestRender:
     def test_unknown(self) -> None:
         with pytest.raises(UsageError, match=", ".join(r.name for r in plugin.reporters)):
             render(CLEAN, "xml")
-
-    def test_lazy(self) -> None:
-        code = (
-            "import sys; from trnspec.diagnostics import Report; from trnspec.output.reporters import render\n"
-            "render(Report(()), 'text')\n"
-            "print({m for m in sys.modules if m.startswith('trnspec.output.reporters.')}"
-            " - {'trnspec.output.reporters.text', 'trnspec.output.reporters.common'} | {'xml.etree'} & set(sys.modules))"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert "set()\n" == done.stdout

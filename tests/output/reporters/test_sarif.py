@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.outputs import AGGREGATE, CHIP, CLEAN, CODE, FULL, SERVER, one, reports
 from trnspec._version import __version__
-from trnspec.diagnostics import Diagnostic, Location, Report, Severity
+from trnspec.diagnostics import Diagnostic, Location, Report
 from trnspec.output.reporters import render
 from trnspec.output.reporters.sarif import FINGERPRINT, uri
 from trnspec.yaml import Place
@@ -103,13 +103,6 @@ class TestSarif:
         assert sorted(fingerprints(report)) == sorted(
             fingerprints(evolve(report, diagnostics=tuple(map(moved, report.diagnostics))))
         )
-
-    def test_fingerprint_distinguishes(self) -> None:
-        where = Location("f", Place(1, 1), ("a",))
-        found = Diagnostic("TRN001", Severity.ERROR, "m", where)
-        others = [evolve(found, code="TRN002")]
-        others += [evolve(found, where=w) for w in (evolve(where, file="g"), evolve(where, path=("b",)))]
-        assert 4 == len({fingerprints(Report((d,)))[0] for d in [found, *others]})
 
     def test_message_is_literal(self) -> None:
         [result] = sarif_run(one(Location("f"), "{bf16: 1} [a](b) [c]"))["results"]
