@@ -11,21 +11,11 @@ import random
 import pytest
 
 import trnspec
-from tests.perf.config_files import gpt2, llama, mixtral, written
-from tests.support.engine import FOLDERS, PER_SERVER, Rates, rates_of
+from tests.perf.config_files import llama, mixtral, written
+from tests.support.engine import PER_SERVER
 from tests.support.evaluations import parts
 
 COUNT = 50
-
-
-@pytest.fixture(scope="module")
-def catalog():
-    return trnspec.load(FOLDERS)
-
-
-@pytest.fixture(scope="module")
-def rates(catalog) -> Rates:
-    return rates_of(catalog)
 
 
 def agree(expected: dict[str, float], found: dict[str, float], relative: float = 1e-9) -> None:
@@ -171,46 +161,3 @@ def test_experts(catalog, rates, tmp_path) -> None:
             "tensor": m * (layers * passes / 2 * (reduce + inner) + 2 * reduce),
         }
         agree(expected, parts(found, "step_time"))
-
-
-def test_activations(catalog, tmp_path) -> None:
-    """Korthikanti et al. 2022, sections 4.1 to 4.2.3 and 5, of each stage; in flight as in Megatron-LM's interleaved schedule.
-
-    Without dropout its masks (2 s b h and a s^2 b) and its copy of the probabilities (2 a s^2 b) are not there.
-    """
-    draw = random.Random(20261125)
-    for _ in range(COUNT):
-        heads = draw.choice([8, 16, 32, 64])
-        hidden, seq, batch = (
-            heads * draw.choice([32, 64, 128]),
-            draw.choice([512, 1024, 2048]),
-            draw.choice([1, 2, 4, 8]),
-        )
-        tp, pp = draw.choice([1, 2, 4, 8]), draw.choice([1, 1, 2, 4, 8])
-        chunks = draw.choice([1, 1, 2, 3]) if pp > 1 else 1
-        layers = pp * chunks * draw.choice([1, 2, 4])
-        m = pp * draw.choice([1, 2, 3]) if chunks > 1 else draw.choice([1, 2, pp, 2 * pp, 3 * pp + 1])
-        split, flash, dropout = tp > 1 and draw.random() < 0.5, draw.random() < 0.3, draw.random() < 0.5
-        recompute = draw.choice(["none", "selective", "full"])
-        found = trnspec.evaluate(
-            "memory", catalog, model=written(tmp_path, gpt2(layers, hidden, heads, 51200, seq)), on="p5.48xlarge*64", seq=seq,
-            microbatch=batch, microbatches=m, tp=tp, pp=pp, interleave=chunks, sequence_parallel=split, flash=flash,
-            dropout=dropout, recompute=recompute,
-        )  # fmt: skip
-
-        whole, score = (10, 5) if dropout else (8, 2)
-        score = 0 if flash or recompute == "selective" else score
-        sbh = seq * batch * hidden
-        layer = sbh * (whole / (tp if split else 1) + 24 / tp + score * heads * seq / hidden / tp)
-        if recompute == "full":
-            layer = 2 * sbh / (tp if split else 1)
-        table = next(t for t in found.tables if t.title == "Memory per rank by pipeline stage")
-        held = {}
-        for row in (dict(zip(table.columns, r, strict=True)) for r in table.rows):
-            first, _, last = str(row["stage"]).partition("-")
-            held |= dict.fromkeys(range(int(first), int(last or first) + 1), row["activations"])
-        expected = {}
-        for stage in range(pp):
-            warm = min(m, pp - stage) if chunks == 1 else min(m * chunks, (chunks - 1) * pp + 2 * (pp - stage - 1) + 1)
-            expected[stage] = pytest.approx(warm / chunks * layers / pp * layer, rel=1e-12)
-        assert expected == held

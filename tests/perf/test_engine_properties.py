@@ -11,7 +11,7 @@ import random
 import attrs
 import pytest
 from attrs import evolve
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.perf.oracles import engine as reference_engine
@@ -24,7 +24,7 @@ from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.machine import collective_time
 from trnspec.perf.lowering.machine import group as ranks_of
-from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, sweep
+from trnspec.perf.sweep.batch import REASONS
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import all_scores
@@ -137,24 +137,6 @@ def test_no_step_is_faster_than_its_bytes(case) -> None:
     assert total >= weights / e.system.bandwidth * (1 - 1e-12)
 
 
-@given(shipped_layouts)
-def test_no_step_is_faster_than_one_microbatch_through_all_stages(case) -> None:
-    """P (F + B) + W, with full recompute p (2 F + B) + W: forward, gradients of inputs B, gradients of weights W.
-
-    W is that of the chunk whose gradients come last: a half of the rank's where the schedule has the shape of a V.
-    """
-    e, layout = case
-    matrices, scores = (
-        flops / (layout.tp * layout.cp * layout.pp * e.system.rate(e.dtype)) for flops in forward(e, layout)
-    )
-    ahead, inputs = matrices + scores, matrices + 2.0 * scores
-    # Where a rank has two chunks, the gradients of the last chunk's weights are computed while it waits.
-    weights = matrices / 2.0 if layout.schedule in ("zbv", "v-half", "v-min") else matrices
-    passes = 2.0 if layout.recompute == "full" else 1.0
-    least = layout.pp * (passes * ahead + inputs) + weights
-    assert e.step(layout).total >= least * (1 - 1e-12), (layout.schedule, layout.pp, layout.microbatches)
-
-
 @pytest.mark.parametrize("collective", ["tensor", "data", "context", "expert"])
 def test_no_collective_is_faster_than_its_bound(collective) -> None:
     ideal = {e.system.name: e for e in shipped() if not e.calibration.name}
@@ -207,35 +189,3 @@ def test_a_second_implementation_agrees(case) -> None:
     expected = reference_engine.step(e.dims, e.system, e.calibration.efficiency, e.dtype, layout)
     assert e.step(layout).total == pytest.approx(expected["total"], rel=1e-12)
     assert e.memory(layout).total == pytest.approx(reference_engine.memory(e.dims, layout, e.runtime), rel=1e-12)
-
-
-def subsets(values):
-    return st.lists(st.sampled_from(values), min_size=1, max_size=3, unique=True)
-
-
-@settings(max_examples=8, deadline=None)
-@given(
-    st.integers(0, 2**48),
-    st.fixed_dictionaries({
-        "tp": subsets([1, 2, 4, 8]), "pp": subsets([1, 2, 4]), "cp": subsets([1, 2]), "microbatch": subsets([1, 2, 4]),
-        "zero": subsets([0, 1, 2, 3]), "recompute": subsets(list(RECOMPUTES)),
-        "schedule": subsets([name for name in SCHEDULES if name != "interleaved"] + [("interleaved", 2)]),
-        "sequence_parallel": subsets([False, True]), "overlap": subsets([False, True]),
-    }),
-)  # fmt: skip
-def test_the_optimum_is_that_of_brute_force(seed, axes) -> None:
-    e = random.Random(seed).choice(shipped())
-    axes = axes | {"seq": [512], "global_batch": [512]}
-    found = sweep(e, keep=Top(1), **axes)
-    best = (math.inf, 0)
-    for number in range(found.evaluated):
-        layout = found.layout(e, number)
-        try:
-            total = e.step(layout).total
-        except RefusalError:
-            continue
-        if e.memory(layout).total <= e.system.capacity:
-            best = min(best, (total, number))
-    assert list(zip(found.result.time.tolist(), found.result.number.tolist(), strict=True)) == (
-        [best] if best[0] < math.inf else []
-    )

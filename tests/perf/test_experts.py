@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from tests.support.engine import SYSTEMS, system
+from tests.support.engine import system
 from trnspec.perf.experts import byte_time, copies, exchange, reach, visited
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -86,22 +86,6 @@ def test_routing_to_some_nodes(limit) -> None:
     assert byte_time(links, float(k), PER_COPY, within) == byte_time(links, float(k), PER_COPY)
 
 
-@pytest.mark.parametrize("on", SYSTEMS, ids=range(len(SYSTEMS)))
-def test_a_column_has_the_bits_of_single_calls(on) -> None:
-    numbers = machine(on, IDEAL, "bf16")
-    n, stride, k, per_node = (
-        a.ravel() for a in np.meshgrid([1.0, 2.0, 8.0, 32.0], [1.0, 4.0, 3.0], [0.0, 1.0, 2.0, 8.0, 22.0], [0.0, 1.0])
-    )
-    links = exchange(numbers, n, stride)
-    found = byte_time(links, k, per_node)
-    received = copies(n, k, per_node)
-    for i, row in enumerate(zip(n.tolist(), stride.tolist(), k.tolist(), per_node.tolist(), strict=True)):
-        one = exchange(numbers, row[0], row[1])
-        assert (found[i], received[i]) == (byte_time(one, row[2], row[3]), copies(row[0], row[2], row[3]))
-        if row[0] > 1.0:
-            assert (links.hop[i], links.unknown[i]) == (one.hop, one.unknown)
-
-
 @pytest.mark.parametrize("n", [0.0, 1.0, 2.0, 7.0, 8.0, 63.0])
 def test_a_power_with_few_digits(n) -> None:
     base = np.array([0.0, 0.25, 0.96875, 1.0])
@@ -109,11 +93,3 @@ def test_a_power_with_few_digits(n) -> None:
     assert (power(base, np.full(4, n), 6) == power(base, np.full(4, n))).all()
     assert (power(base, np.full(4, n), 6) == [power(b, n) for b in base.tolist()]).all()
     assert power(0.5, n) == 0.5**n
-
-
-@pytest.mark.parametrize(("ranks", "level"), [(2.0, 1.0), (8.0, 2.0), (16.0, 3.0), (32.0, 4.0)])
-def test_a_message_takes_the_latency_of_the_widest_level_that_it_uses(ranks, level) -> None:
-    inner = (("chip", 2.0, 1e9, 1.0), ("server", 8.0, 1e9, 2.0), ("ultraserver", 16.0, 1e9, 3.0))
-    found = machine(system((*inner, ("network", float("inf"), 1e9, 4.0)), 256), IDEAL, "bf16")
-
-    assert level == exchange(found, ranks, 1.0).hop

@@ -30,11 +30,6 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def catalog():
-    return trnspec.load()
-
-
 def test_choices() -> None:
     for question, phase in QUESTIONS.items():
         option = next(one for one in fields_of(question) if one.name == "framework")

@@ -56,20 +56,6 @@ def test_ridge_points_in_print(peak, bandwidth, expected):
     assert expected == round(ridge(peak, bandwidth), 3)
 
 
-@pytest.mark.parametrize(
-    ("chip", "dtype", "expected"),
-    [
-        ("trainium1", "bf16", 231.707),
-        ("trainium2", "bf16", 230.000),
-        ("trainium2", "fp8", 447.931),
-        ("trainium3", "bf16", 136.939),
-        ("trainium3", "mxfp8", 513.673),
-    ],
-)
-def test_ridge_points_of_the_catalog(chip, dtype, expected):
-    assert expected == round(table(asked(on=chip), "Ridge points")[dtype]["peak_ridge"], 3)
-
-
 @given(POSITIVE, POSITIVE, POSITIVE, POSITIVE)
 def test_the_roof(flops, traffic, peak, bandwidth):
     time, rate = least_time(flops, traffic, peak, bandwidth), attainable(flops / traffic, peak, bandwidth)
@@ -93,17 +79,6 @@ def test_a_large_matrix_multiplication_is_bound_by_computation():
     # The rate follows from a clock of 2.4 GHz, which is anything from 2.35 to 2.45.
     elements = 8 * 128 * 128 * 2
     assert (2.35e9 * elements, 2.45e9 * elements) == pytest.approx((rate.low, rate.high), rel=1e-12)
-
-
-def test_a_thin_one_is_bound_by_memory():
-    found = asked(on="trainium2", matmul="1 x 4096 x 4096", dtype="fp8")
-    # Eight bits in, sixteen out.
-    assert 4096 + 4096**2 + 2 * 4096 == found["traffic"]
-    assert math.isclose(found["traffic"] / 2.9e12, found["time"], rel_tol=1e-12)
-    assert found.bottleneck.startswith("HBM-bound")
-    # 2.9 TB/s is anything from 2.85 to 2.95.
-    time = found.answer("time")
-    assert (found["traffic"] / 2.95e12, found["traffic"] / 2.85e12) == pytest.approx((time.low, time.high), rel=1e-12)
 
 
 def test_sparse_operands():

@@ -13,22 +13,12 @@ import pytest
 
 import trnspec
 from tests.perf.config_files import llama, mixtral, written
-from tests.support.engine import FOLDERS, Rates, rates_of
+from tests.support.engine import Rates
 from tests.support.evaluations import parts
 
 COUNT = 50
 SIZES = {"bf16": 2, "fp8": 1}
 VOCABULARY = 32000
-
-
-@pytest.fixture(scope="module")
-def catalog():
-    return trnspec.load(FOLDERS)
-
-
-@pytest.fixture(scope="module")
-def rates(catalog) -> Rates:
-    return rates_of(catalog)
 
 
 class Shape(NamedTuple):

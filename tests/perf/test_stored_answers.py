@@ -71,14 +71,6 @@ IDEAL_STEP = {**NEURON_STEP, "on": "trn2.48xlarge*4", "calibration": "none"}
 EXPERT_STEP = {**GPU_STEP, "model": "mixtral-8x7b", "tp": 1, "pp": 2, "must_fit": False}
 NEURON_REQUEST = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 12, "prompt": 2000, "output": 500, "tp": 8}
 GPU_REQUEST = {**NEURON_REQUEST, "model": "qwen3-30b-a3b", "on": "p5.48xlarge", "tp": 4}
-SEARCH = {
-    "model": "llama-3.1-8b",
-    "on": "trn1.32xlarge*2",
-    "seq": 4096,
-    "global_batch": 64,
-    "top": 3,
-    "price": "20 USD/h",
-}
 MEMORY = {"model": "llama-3.1-70b", "seq": 4096, "on": "trn2.48xlarge*4", "tp": 16, "pp": 4}
 
 GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
@@ -118,27 +110,6 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         {"kind": k, "on": m, "size": s} for m, s in zip(MACHINES, ("64 MiB", "1 MiB", "256 MiB", "64 kB", "64 MiB", "2 MB", "1 GB"), strict=True)
         for k in (KINDS[:5] if m.startswith("trn2") else ("all-reduce", "broadcast", "all-to-all"))
     ] + [{"ranks": r, "stride": d} for r, d in ((4, 8), (16, 2), (2, 16), (1, 1))]),
-    "rooflines": ("roofline", {"on": "trainium2", "matmul": "4096x4096x4096"}, [
-        {}, {"matmul": "1x4096x4096"}, {"dtype": "fp8"}, {"matmul": None, "intensity": 100.0}, {"sparse": True}, {"on": "h100-sxm"},
-        {"matmul": None, "model": "llama-3.1-8b"}, {"matmul": None, "model": "mixtral-8x7b", "phase": "decode", "batch": 8},
-    ]),
-    "searches": ("search", SEARCH | {"tp": (4, 8), "microbatch": (1, 2), "zero": (0, 1)}, [
-        {}, {"objective": "tokens_per_s_per_chip", "pareto": ("time", "memory"), "where": "memory < 14 GiB", "schedule": ("all",), "pp": (2, 4), "tp": (8,), "recompute": ("all",)},
-        {"offload": ("none", "optimizer"), "host_link": "20 GB/s", "zero": (0, 3), "tp": (8,)}, {"dtype": ("bf16", "fp8"), "on": ("trn2.48xlarge", "trn2.48xlarge*2"), "tp": (8,)},
-        {"model": "mixtral-8x7b", "on": "p5.48xlarge*4", "tp": (1, 2), "microbatch": (1,), "zero": (1,)}, {"on": "p5.48xlarge", "calibration": "none", "pareto": ("time", "cost", "memory")},
-        {"where": "memory < 1 GiB", "tp": (8,)}, {"cp": (2,), "seq": 16384, "framework": "nxd", "tp": (8,)},
-    ]),
-    "searches for serving": ("search", {"model": "qwen3-30b-a3b", "on": "p5.48xlarge", "prompt": 1000, "output": 200, "top": 4, "batch": (8, 64), "price": "20 USD/h"}, [
-        {}, {"objective": "tpot", "kv_dtype": ("bf16", "fp8"), "chunk": (512,), "ep": (1, 2)}, {"pareto": ("time", "throughput"), "where": "tpot < 20 ms"},
-        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "objective": "usd", "batching": "static"}, {"objective": "ttft", "calibration": "none", "pp": (1, 2)},
-        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "framework": "nxd-inference"}, {"model": "qwen3-32b", "draft": "qwen3-0.6b"}, {"prefill_on": "p5.48xlarge", "where": "ttft < 1 ms"},
-    ]),
-    "goodput": ("plan-train", {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge*32", "deadline": "90d", "price": "20 USD/h"}, [
-        {}, {"on": "p5.48xlarge*16"}, {"calibration": "none"},
-    ]),
-    "fleets": ("plan-serve", {"model": "llama-3.1-8b", "rate": 20.0, "ttft": "1s", "tpot": "30ms", "on": "trn2.48xlarge", "price": "20 USD/h"}, [
-        {}, {"model": "qwen3-30b-a3b", "on": "p5.48xlarge"},
-    ]),
 }  # fmt: skip
 
 

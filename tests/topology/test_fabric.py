@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from trnspec.errors import TrnspecError
@@ -56,16 +53,3 @@ def test_link_table_with_inconsistent_ends(
     assert asymmetries(table) == pairs
     with pytest.raises(TopologyError, match=says):
         Fabric.from_adjacency(table)
-
-
-def test_building_and_measuring_imports_no_numpy() -> None:
-    """Only the search for a bisection needs numpy."""
-    program = (
-        "import sys\n"
-        "from trnspec.topology import compare, measures, parse, rings, shapes, switched\n"
-        "torus = shapes.Torus((4, 4), (1.0,))\n"
-        "torus.bisection('rate'), measures.diameter(torus.build())\n"
-        "compare.isomorphic(torus.build(), shapes.Hypercube(4).build()), rings.hamiltonian_rings(torus.build())\n"
-        "sys.exit('numpy' in sys.modules or 'networkx' in sys.modules)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

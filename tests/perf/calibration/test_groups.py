@@ -81,18 +81,3 @@ def test_the_rows_of_the_chip_are_the_group_where_they_are_enough():
     (of_b,) = found(rows, errors, "b")
     assert (ENOUGH, 0.8, 0.8) == (of_a.rows, pytest.approx(of_a.low), pytest.approx(of_a.high))
     assert (2 * ENOUGH - 1, 0.8, 2.0) == (of_b.rows, pytest.approx(of_b.low), pytest.approx(of_b.high))
-
-
-def test_rows_of_the_fit_and_held_out_rows_count_the_same():
-    """The interval is between those of either; the errors are those of held-out rows."""
-    rows = labels("server", "dense", 60)
-    random = np.random.default_rng(2)
-    seen, held_out = random.normal(0.0, 0.02, 60), random.normal(0.0, 0.2, 60)
-    (both,) = found(rows, held_out, fit=seen)
-    (of_held_out,), (of_seen,) = found(rows, held_out), found(rows, seen)
-    assert of_held_out.low < both.low < of_seen.low
-    assert of_seen.high < both.high < of_held_out.high
-    assert (of_held_out.mean, of_held_out.median) == (both.mean, both.median)
-    # Rows that were not fitted, the last ones, have one error.
-    (widened,) = found(rows, held_out, fit=seen[:40])
-    assert both.low >= widened.low

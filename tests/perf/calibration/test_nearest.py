@@ -9,7 +9,6 @@ from tests.support.engine import shipped
 from tests.support.programs import ROOT
 from trnspec.api import load
 from trnspec.evaluation.page import page
-from trnspec.evidence import Evidence
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.tables import records
@@ -48,23 +47,6 @@ def test_how_it_differs(catalog):
     assert different["seq"] > 1.25
     assert ("model", "another-model") == (found.differences[-1].input, found.differences[-1].value)
     assert sorted(different.values(), reverse=True)[:-1] == [o.factor for o in found.differences[:-1]]
-
-
-def test_the_evidence_of_an_answer(catalog):
-    found = trnspec.evaluate(
-        "training", catalog, model="llama-3.1-8b", on="trn1.32xlarge*32", seq=8192, tp=32, global_batch=1024,
-        framework="nxd",
-    )  # fmt: skip
-    evidence = found.evidence
-    spec = catalog.graph.named("trainium1-seen").spec
-    assert ("nxd", "2099", int(spec.spread.rows)) == (evidence.framework, evidence.era, evidence.rows)
-    assert [("step", float(spec.spread.mean))] == [(e.phase, e.mean) for e in evidence.errors]
-    assert "training_trn1" == evidence.nearest.set
-    assert evidence == Evidence.from_dict(found.to_dict()["evidence"])
-    text = "\n".join(map(str, page(found, 200)))
-    assert evidence.page == "docs/explanation/accuracy.md"
-    assert "nearest row" in str(found)
-    assert evidence.nearest.id.split("-")[0] in text
 
 
 def test_a_measured_collective():

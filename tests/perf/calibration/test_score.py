@@ -13,7 +13,7 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
-from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row_hashes
+from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.score import KINDS, Kind, Scored, score
 
 run = keywords(inference_)
@@ -119,29 +119,6 @@ def test_a_calibration_by_name(served: list[Scored]) -> None:
         scored("inference_neuron", calibration="neurn")
     with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
         scored("inference_neuron", calibration="trainium1-neuron")
-
-
-@pytest.mark.slow
-def test_seen_and_held_out() -> None:
-    """Only rows that the calibration used was fitted to, by content; each of them held out with ``refit``."""
-    some = rows("inference_neuron")
-    changed = [{**row, "tpot_ms": "123.456", "ttft_ms": ""} for row in some[:40]]
-    tables = {"mine": [{**row, "id": f"new-{row['id']}"} for row in some], "changed": changed}
-    steps = []
-    found = score(everything(), tables, refit=True, progress=lambda done, of: steps.append((done, of)))
-    fitted = fitted_hashes(everything())
-    by_id = {f"new-{row['id']}": row for row in some}
-    mine = [s for s in found["mine"] if isinstance(s, Scored)]
-    assert any(s.seen for s in mine)
-    assert [s.seen for s in mine] == [bool({*row_hashes(by_id[s.id])} & fitted[s.calibration]) for s in mine]
-    assert {False} == {s.seen for s in found["changed"] if isinstance(s, Scored)}
-    # Of a fit to fewer rows than it has parameters none is held out.
-    assert all(s.seen for s in mine if s.held_out is not None)
-    assert sum(s.held_out is not None for s in mine) > 0.8 * sum(s.seen for s in mine)
-    assert all(s.unseen == (s.held_out if s.seen else s.calibrated) for s in mine)
-    # Work is reported to the end, never backwards.
-    assert steps == sorted(steps)
-    assert steps[-1][0] == steps[-1][1]
 
 
 def test_kinds_without_a_scorer_are_skipped() -> None:

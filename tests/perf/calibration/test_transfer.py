@@ -8,7 +8,7 @@ from attrs import evolve
 
 from tests.perf.oracles.fits import TRUE, cases
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, fit
+from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents
 
@@ -44,22 +44,6 @@ def test_groups_have_the_same_weight() -> None:
 def test_a_fit_that_extrapolates_needs_no_exponent(fitted) -> None:
     assert exponents(MODEL, fitted)[0] < 0.05
     assert [EXPONENT] == exponents(MODEL, evolve(fitted, cases=tuple(ROWS[:4])))
-
-
-@pytest.mark.slow
-def test_a_cost_that_the_model_lacks_needs_one() -> None:
-    """Times that grow with the model by a power that the parameters cannot follow, and a spread that hides nothing."""
-    none = np.zeros(len(ROWS))
-    sizes = [c.inputs["parameters"] for c in ROWS]
-    grown = [evolve(c, seconds=c.seconds * (s / min(sizes)) ** 0.5) for c, s in zip(ROWS, sizes, strict=True)]
-
-    fits = [
-        Fitted(cases=tuple(rows), values={}, errors={"step": Errors(cases=tuple(rows), fit=none, held_out=none)})
-        for rows in (ROWS, grown)
-    ]
-    straight, bent = (exponents(MODEL, each)[0] for each in fits)
-    assert straight < 0.1
-    assert bent > 0.2
 
 
 def test_beyond(fitted) -> None:

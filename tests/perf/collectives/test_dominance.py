@@ -190,15 +190,6 @@ def test_holder_of_the_whole_buffer_sends_it_whole(kind):
     assert (32.0, 1.5 / 32) == parts["direct+torus+direct"]
 
 
-def test_a_send_over_the_network_is_spread_over_the_ranks_too():
-    where = system("trn1.32xlarge*4")
-    found = {t.algorithm: t for t in timings(where, group(where), "send", GIB)}
-    outer = where.levels[-1].rate
-
-    assert near(GIB / outer) == found["send"].time
-    assert near(GIB / 32 / outer) == dict(found["direct+torus+send"].transfers)["network"]
-
-
 def test_rank_list_starts_at_the_root():
     where = on(Chain(4))
     # From the middle of the chain both ways; from its end all the way.

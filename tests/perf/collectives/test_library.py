@@ -105,16 +105,6 @@ def test_the_fastest_protocol_is_used():
     assert () == timed(NCCL, numbers, "all-to-all", 8.0, 1.0, 1.0)
 
 
-def test_time_is_concave_in_the_size():
-    numbers = rank("p5.48xlarge*2")
-    sizes = [2.0**i for i in range(3, 34)]
-    times = [timed(NCCL, numbers, "all-reduce", 16.0, 1.0, s)[0].time for s in sizes]
-    rates = np.diff(times) / np.diff(sizes)
-
-    assert (np.diff(times) > 0.0).all()
-    assert (np.diff(rates) <= 1e-9 * rates[:-1]).all()
-
-
 def test_a_rank_own_part_passes_its_links_too():
     numbers = rank("p5.48xlarge")
     at = shape(numbers, "all-gather", "ring", 2.0, 1.0)

@@ -140,18 +140,6 @@ def test_groups_at_the_same_time_share_links_and_a_list_works_alone():
     assert near(8 * 1.5e-6) == one.latency == four.latency
 
 
-@pytest.mark.parametrize(
-    ("size", "stride", "starts"),
-    [(2, 8, 32), (2, 40, 24), (3, 1, 21), (64, 1, 1), (1, 1, 64)],
-)
-def test_how_many_groups_tile_a_server(size, stride, starts):
-    of = group(system("trn2.48xlarge"), size, stride)
-
-    assert starts == len(of.siblings)
-    members = [rank for s in of.siblings for rank in s]
-    assert len(set(members)) == len(members)
-
-
 def test_groups_of_neighbours_keep_to_their_own_row():
     where = system("trn2.48xlarge")
     of = group(where, 16, 1)

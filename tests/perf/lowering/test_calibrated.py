@@ -13,7 +13,6 @@ from trnspec.model.reflection import ObjectShape
 from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.quantities.units import Dimension
-from trnspec.testing import diagnose, report
 
 
 def test_none_is_a_bound():
@@ -21,18 +20,6 @@ def test_none_is_a_bound():
     assert Calibrated() == found
     assert ("", IDEAL, 1.0, 1.0, 0.0) == (found.name, found.efficiency, found.low, found.high, found.coverage)
     assert "lower bounds" in found.description
-
-
-def test_a_fit_of_experts_does_not_answer_for_dense_models():
-    """In serving, while there is one of such models: of the chip with another framework, else of another chip."""
-    for chip, experts, own in (
-        ("h200", False, "h200-sglang"),
-        ("b200", False, "h200-sglang"),
-        ("b200", True, "b200-trtllm"),
-    ):
-        found = calibrated(everything(), chip, "inference", framework="trtllm", experts=experts)
-        assert found.name.startswith(own)
-        assert (found.evidence.kind == "estimate") == experts
 
 
 def test_the_nearest_chip():
@@ -71,18 +58,6 @@ def test_the_interval_widens_with_the_distance(inputs, dtype, kind, ends):
     assert [o.input for o in found.evidence.outside] == sorted(
         (o.input for o in found.evidence.outside), key=lambda name: -max(inputs.get(name, 1) / 4096, 0)
     )
-
-
-def test_rows_of_other_chips_or_frameworks_are_transferred():
-    graph = some("a 7 matmul: 0.5x", about=RANGES.replace("[c]", "[d, e]"), spread=WIDER)
-    found = calibrated(graph, "c", "training")
-    assert ("transferred", "d, e", 0.8, 1.1) == (found.evidence.kind, found.evidence.chip, found.low, found.high)
-    assert ("transferred", 0.4) == ((far := found.at({"seq": 16384}, "bf16")).evidence.kind, pytest.approx(far.low))
-
-    both = some("a 7", "b 9")
-    assert "estimate" == calibrated(both, "c", "training").evidence.kind
-    assert "estimate" == calibrated(both, "c", "training", framework="s").evidence.kind
-    assert "transferred" == calibrated(both, "c", "training", framework="megatron").evidence.kind
 
 
 FRAMEWORK, ERA, MODELS = "framework: megatron, ", 'era: "2021", ', "models: experts, "
@@ -155,14 +130,6 @@ def test_the_interval_is_that_of_the_group(scale, experts, ends):
     assert (ends[0] / 2, ends[1] * 2) == pytest.approx((far.low, far.high))
 
 
-def test_the_share_of_narrow_types():
-    """That of 8 bit is that of 16 bit where none is stated, and so is that of 4 bit."""
-    stated = calibrated(some("a 7 matmul: 0.5x, matmul_fp8: 0.25x"), "c", "training").efficiency
-    assert [0.5, 0.25, 0.25] == [stated.matmul_share(dtype) for dtype in ("bf16", "mxfp8", "fp4")]
-    assert [0.5, 0.5] == [evolve(stated, matmul_fp8=None).matmul_share(dtype) for dtype in ("fp8", "mxfp4")]
-    assert [0.5, 0.2] == [evolve(stated, matmul_fp4=0.2).matmul_share(dtype) for dtype in ("fp64", "mxfp4")]
-
-
 def test_by_name():
     found = calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-2021")
     spec = everything().named("a100-80gb-megatron-2021").spec
@@ -214,10 +181,6 @@ def some(*calibrations: str, about: str | dict[str, str] = "", spread: str = "")
     return graph(*texts)
 
 
-def test_by_an_alias():
-    assert "a" == calibrated(some("a 7", "b 9"), "c", "training", "also-a").name
-
-
 @pytest.mark.parametrize(
     "name", ["matmul", "matmul_fp8", "attention", "memory", "chip", "server", "ultraserver", "network"]
 )
@@ -240,17 +203,3 @@ def test_fitted_parameters_are_fields_of_the_kind():
     for each in fields(Efficiency):
         expected = Dimension.TIME if each.name in TIMES else Dimension.RATIO
         assert expected is shapes[each.name].dimension
-
-
-def test_a_figure_of_another_kind_is_found():
-    text = (
-        "api_version: trnspec/v1\nkind: Calibration\nmetadata: {name: mine, title: Mine, source: neuron-trn1-2026-08}\n"
-        "spec:\n  chip: trainium1\n  of: guessing\n  software: S\n  fitted: 2026-11-21\n  data: x.csv\n"
-        "  achieved: {matmul: 3 us, call: 0.5x, matmull: 1x}\n"
-        "  spread: {rows: 0, mean: 0.1x, median: 0.1x, worst: 0.2x, coverage: 0.8x, low: 0.9x}\n"
-    )
-    found = {(code, line) for _, code, line in diagnose({"calibrations/mine.yaml": text})}
-    assert {
-        ("TRN104", 6), ("TRN112", 10), ("TRN101", 10), ("TRN102", 11), ("TRN106", 11),
-    } == found  # fmt: skip
-    assert 6 == len(report({"calibrations/mine.yaml": text}).diagnostics)

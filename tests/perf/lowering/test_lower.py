@@ -107,28 +107,6 @@ def test_every_server(name, count):
     ordered(system.ends[0], system, system.ends[1])
 
 
-def test_rates_that_are_not_published():
-    found = {
-        (name, level.name, level.place)
-        for name in (*(n for n in NAMES if n in shipped()), "hgx-b200")
-        for level in lower(everything(), f"{name}*2").levels
-        if level.rate == UNKNOWN
-    }
-    assert {
-        ("hgx-b200", "network", "hgx-b200 spec.network.bandwidth"),
-        ("trn3-gen1-server", "server", "trn3-gen1-server spec.fabric.bandwidth"),
-        ("trn3-gen2-server", "server", "trn3-gen2-server spec.fabric.bandwidth"),
-    } == {level for level in found if level[0] not in NAMED}
-    assert {
-        *((name, "network", f"{name} spec.network.bandwidth") for name in NAMED),
-        *((name, "server", f"{name} spec.fabric") for name in NAMED if not name.endswith(".3xlarge")),
-    } == {level for level in found if level[0] in NAMED}
-
-
-NAMED = {n.name for n in everything().of(Server) if n.name.startswith("trn3") and n.spec.network is None}
-"""Sizes of which a driver has the name and the number of chips alone."""
-
-
 def test_a_fabric_without_a_rate_has_that_of_its_links():
     reported = "{value: %s, source: s}"
     chip = (

@@ -5,16 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
-import numpy as np
 import pytest
-from attrs import evolve, fields
-from hypothesis import given, settings
+from attrs import evolve
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.engine import FITTED, INF, SYSTEMS, everything
 from tests.support.engine import system as made
 from trnspec.errors import RefusalError
-from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import (
     Group,
@@ -22,9 +20,8 @@ from trnspec.perf.lowering.machine import (
     carried,
     group,
     machine,
-    towards,
 )
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.system import IDEAL
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -72,36 +69,9 @@ def test_group_is_the_pipelined_hierarchical_collective(n, stride):
     assert on.unknown == 0.0
 
 
-@pytest.mark.parametrize(("n", "stride"), DIVISIBLE)
-def test_fitted_steps_make_it_a_ring(n, stride):
-    """Where no latency is published, each of the m - 1 steps of a ring takes the fitted time."""
-    bare = evolve(NESTED, levels=tuple(evolve(level, latency=0.0) for level in NESTED.levels))
-    on = group(machine(bare, Efficiency(hop=3e-6, network_hop=2e-5), "bf16"), float(n), float(stride))
-    expected = sum((m - 1.0) * a for m, a in zip(spanned(n, stride), (3e-6, 3e-6, 3e-6, 2e-5), strict=True))
-
-    assert math.isclose(expected, on.latency, rel_tol=1e-9, abs_tol=1e-18)
-
-
-def test_there_are_groups_on_every_level():
-    assert len(DIVISIBLE) > 30
-    assert {(4.0, 16.0, 4.0, 4.0), (1.0, 1.0, 1.0, 4.0), (1.0, 16.0, 4.0, 4.0)} <= {spanned(*d) for d in DIVISIBLE}
-
-
 @given(st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.0, 7.0, 32.0, 1000.0]), st.sampled_from([IDEAL, FITTED]))
 def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
     assert Group(0.0, 0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
-
-
-@given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20), st.sampled_from(SYSTEMS))
-@settings(deadline=None)
-def test_arrays_have_the_same_bits(pairs, system):
-    on = machine(system, FITTED, "fp8")
-    n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
-    many = group(on, n, stride)
-    for i, (x, y) in enumerate(pairs):
-        one = group(on, float(x), float(y))
-        for each in fields(Group):
-            assert getattr(one, each.name) == np.broadcast_to(getattr(many, each.name), n.shape)[i]
 
 
 @given(st.integers(1, 600), st.integers(1, 64), st.sampled_from(SYSTEMS))
@@ -123,25 +93,6 @@ def unknown_server() -> Machine:
 )  # fmt: skip
 def test_an_unknown_link_is_counted_where_it_is_used(n, stride, used):
     assert used == (group(unknown_server(), float(n), float(stride)).unknown > 1e-12)
-
-
-def test_numbers_of_one_rank():
-    system = lower(everything(), "trn2-ultraserver*2")
-    found = machine(system, FITTED, "fp8")
-    assert 1.0 / (system.rates["fp8"] * 0.7) == found.seconds_per_flop
-    # Attention stays in 16 bit where weights are narrower.
-    assert 1.0 / (system.rates["bf16"] * 0.31) == found.score
-    assert 1.0 / (725e9 * 0.83) == found.seconds_per_byte
-    levels = found.levels
-    assert [1 / 4, 1 / 64, 1 / 256] == [level.share for level in levels[:3]]
-    each = zip(system.levels, (0.8, 0.6, 0.55, 0.7), strict=True)
-    assert [1.0 / (level.rate * share) for level, share in each] == [level.seconds_per_byte for level in levels]
-    # A published latency is before the fitted one; none is published within a chip.
-    assert [3e-6, 1.5e-6, 1.5e-6, 1.5e-5] == [level.hop for level in levels]
-    assert [3e-6, 3e-6, 3e-6, 2.2e-5] == [level.step for level in levels]
-    assert [0.0] * 4 == [level.unknown for level in levels]
-    for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
-        assert getattr(FITTED, name) == getattr(found, name)
 
 
 def test_a_level_that_is_absent_costs_nothing_and_reaches_no_further():
@@ -184,35 +135,3 @@ def test_a_group_in_a_torus_uses_the_links_along_its_dimensions(on, n, stride, s
     numbers = machine(lower(everything(), on), IDEAL, "bf16")
 
     assert share == pytest.approx(carried(numbers, numbers.levels[1], float(n), float(stride)), rel=1e-12)
-
-
-@pytest.mark.parametrize(("n", "share"), [(2, 1 / 2), (4, 1.0)])
-def test_servers_of_an_ultraserver_are_a_ring(n, share) -> None:
-    """Four servers in a ring, 64 ranks each; the dimensions inside a server are not those between servers."""
-    numbers = machine(lower(everything(), "trn2-ultraserver"), IDEAL, "bf16")
-
-    assert share == pytest.approx(carried(numbers, numbers.levels[2], float(n), 64.0), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("on", "slot", "stride", "share"),
-    [
-        # The next chip of a row, or of a column, over one of four links; with every second chip, two share it.
-        ("trn2.48xlarge", 1, 4, 1 / 4),
-        ("trn2.48xlarge", 1, 8, 1 / 8),
-        ("trn2.48xlarge", 1, 16, 1 / 4),
-        ("trn2.48xlarge", 1, 32, 1 / 8),
-        # Within a chip, and beyond the server.
-        ("trn2.48xlarge", 1, 1, 1.0),
-        ("trn2.48xlarge", 1, 64, 1.0),
-        # One direction of the ring of four servers.
-        ("trn2-ultraserver", 2, 64, 1 / 2),
-    ],
-)
-def test_a_message_to_the_next_stage_uses_the_links_towards_it(on, slot, stride, share) -> None:
-    numbers = machine(lower(everything(), on), IDEAL, "bf16")
-
-    found = towards(numbers, numbers.levels[slot], float(stride))
-    assert share == pytest.approx(found, rel=1e-12)
-    many = stacked([numbers, numbers])
-    assert [found] * 2 == np.broadcast_to(towards(many, many.levels[slot], float(stride)), 2).tolist()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 from attrs import evolve
 
 from trnspec.api import load
-from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
@@ -18,15 +16,12 @@ from trnspec.perf.serving.forward_pass import (
     IDEAL,
     MOST,
     Deployment,
-    cache_bytes,
     power,
 )
 from trnspec.perf.serving.request import serve, transfer_time
 from trnspec.perf.work.transformer import transformer
 
 CLOSE = 1e-12
-GIB = 820 * 2**30
-"""Bandwidth of a chip of Trainium1 and Inferentia2 that the floors were computed with, in B/s; some pages print GiB."""
 
 
 @pytest.fixture(scope="module")
@@ -42,28 +37,6 @@ def models(graph):
 @pytest.fixture(scope="module")
 def trn1(graph):
     return machine(lower(graph, "trn1.32xlarge"), RATES, "bf16")
-
-
-@pytest.mark.parametrize(
-    ("name", "chips", "context", "milliseconds", "measured", "use"),
-    [
-        ("llama-2-70b", 16, 128 + 64, 9.797, 25.18, 38.9),
-        ("llama-2-13b", 16, 4096 + 2048, 2.205, 9.84, 22.4),
-        ("llama-2-7b", 16, 128 + 4032, 1.111, 6.70, 16.6),
-        ("llama-2-70b", 12, 128 + 64, 13.063, 32.9, 39.7),
-        ("llama-2-7b", 12, 128 + 1984, 1.380, 6.47, 21.3),
-    ],
-)
-def test_floor_of_decoding(models, name, chips, context, milliseconds, measured, use):
-    d = models[name]
-    weights, cache = parameters(d) * 2.0, cache_bytes(transformer(d), 2.0) * context
-
-    found = (weights + cache) / chips / GIB
-
-    exact = Fraction(int(parameters(d)) * 2 + int(d.layers * d.kv_elements * 2) * context, chips * GIB)
-    assert float(exact) == pytest.approx(found, rel=CLOSE)
-    assert milliseconds == pytest.approx(1e3 * found, abs=5.1e-4)
-    assert use == pytest.approx(100 * found / (measured / 1e3), abs=0.06)
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0.0, 1.0), (1.0, 0.75), (7.0, 0.75**7), (MOST, 0.0)])

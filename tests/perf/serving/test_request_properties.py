@@ -13,16 +13,13 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
-from trnspec.perf.serving.decode import decode, mean_context, token_load
+from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import (
-    IDEAL,
     PARTS,
     Context,
     Deployment,
     Pass,
     Serving,
-    context_at,
-    run_forward,
 )
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
@@ -133,19 +130,6 @@ def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
         assert found.total > 0.0
 
 
-@given(models(), plans(), machines(), servings())
-def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
-    met = mean_context(model, plan)
-    found = decode(model, plan, numbers, serving, met)
-    share = 1.0 / plan.tp
-    weights = model.layers * (model.whole + model.weights - model.whole) * share / plan.ep + model.output * share
-    cache = model.layers * plan.batch / plan.pp * met.full * model.read_full / model.kv_heads
-
-    assert found.total >= found.reading * (1 - 1e-12)
-    assert found.total >= weights * plan.weight_bytes * numbers.seconds_per_byte * (1 - 1e-12)
-    assert found.total >= cache / plan.tp * plan.cache_bytes * numbers.seconds_per_byte * (1 - 1e-12)
-
-
 @given(models(), plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
 def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor):
     numbers_slower = [
@@ -177,17 +161,6 @@ def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, 
     assert decode(model, evolve(plan, batch=plan.batch + more), numbers, serving, met).total >= before.total
     assert decode(model, plan, numbers, serving, Context(*(n + more for n in attrs.astuple(met)))).total >= before.total
     assert decode(model, plan, numbers, serving, met, 1.0 + more).total >= before.total
-
-
-@given(models(), plans(), machines(), servings(), st.floats(0.0, 1.0))
-def test_a_longer_prefix_in_the_cache_takes_no_longer(model, plan, numbers, serving, share):
-    """In one pass; of several, each reads the prefix again."""
-    exact = evolve(plan, compiled_tokens=0.0, passes=1.0)
-    longer = evolve(exact, cached=float(int(plan.cached + share * (plan.prompt - 1.0 - plan.cached))))
-
-    before, after = (prefill(model, p, numbers, serving).total for p in (exact, longer))
-
-    assert after <= before * (1 + 1e-12)
 
 
 @given(models(), plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
@@ -245,18 +218,3 @@ def test_one_expert_is_a_dense_network(model, plan, numbers, serving):
     one = evolve(plan, ep=1.0, narrow_whole=0.0, narrow_routed=0.0)
 
     assert serve(dense, one, numbers, serving) == serve(expert, one, numbers, serving)
-
-
-@given(models(), plans(), machines(), servings(), st.floats(0.0, 1.0))
-def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving, share):
-    """Weights are read once for both, which is what chunks gain."""
-    one = token_load(model, plan, IDEAL, context_at(model, 100.0))
-    other = evolve(one, tokens=64.0, scores=64.0 * 1000 * share * model.scores, cached=1000 * share, logits=0.0)
-    plain = evolve(serving, additive=0.0)
-    # A compiled pass above the threshold computes all experts for each of its tokens, also for those of the other load.
-    plan = evolve(plan, all_experts_from=min(plan.all_experts_from, 1.0))
-
-    together = run_forward(model, plan, numbers, plain, one + other).total
-    apart = run_forward(model, plan, numbers, plain, one).total + run_forward(model, plan, numbers, plain, other).total
-
-    assert together <= apart * (1 + 1e-12)

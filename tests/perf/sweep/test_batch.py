@@ -11,7 +11,7 @@ from attrs import asdict, evolve
 
 from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, gpt, possible, sample, system
 from trnspec.errors import RefusalError
-from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Pareto, Top, rows, sweep
+from trnspec.perf.sweep.batch import REASONS, Best, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.grid import AXES, grid
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
@@ -89,25 +89,6 @@ def test_one_value_for_all_rows(samples) -> None:
     for i, zero in enumerate((0, first.layout.zero, 3)):
         reported = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
         assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == reported
-
-
-def test_text_columns_by_position() -> None:
-    """A column has the place of a word, which is not the number that formulas take."""
-    e, words = SWEPT[0], ("full", "operators", "none", "selective", "operators")
-    places = [RECOMPUTES.index(word) for word in words]
-    assert [2, 3, 0, 1, 3] == places
-    plain = {"tp": 8, "pp": 4, "dp": 8, "cp": 1, "seq": 2048, "global_batch": 256}
-    expected = [single(e, Layout(**plain, recompute=word)) for word in words]
-    assert 4 == len(set(expected))
-    for given_ in (places, list(words), np.array(places, dtype=np.uint8), np.array(places, dtype=np.float64)):
-        found = rows([e], 0, memory=True, recompute=given_, **plain)
-        assert expected == [
-            (REASONS[c], t, m) for c, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
-        ]
-    for word, place, reported in zip(words, places, expected, strict=True):
-        for given_ in (word, place):
-            one = rows([e], 0, memory=True, recompute=given_, **plain)
-            assert reported == (REASONS[one.code[0]], one.time[0], one.memory[0])
 
 
 def test_no_rows() -> None:

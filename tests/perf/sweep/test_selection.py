@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,14 +88,3 @@ def test_an_unknown_goal_is_a_reason() -> None:
 
     assert {"": 1, "unknown-usd": 2, "rank-count": 1} == {r: n for r, n in kept.counts.items() if n}
     assert [3] == kept.best.index.tolist()
-
-
-def test_equal_rows_are_kept_in_the_order_of_their_numbers() -> None:
-    same = [{"bound": 0.0, "a": 1.0}] * 4
-    for order in itertools.permutations(range(4)):
-        merged = Selection(Goal("a"), 2).empty()
-        for i in order:
-            one = Selection(Goal("a"), 2).empty()
-            one.take(candidates(i, [""], [same[i]]))
-            merged.merge(one)
-        assert [0, 1] == merged.best.index.tolist()

@@ -57,33 +57,3 @@ def test_the_output_is_on_the_longest_path_as_often_as_that_passes_it(schedule):
         assert taken(schedule, p, m, times, output) == pytest.approx(expected, rel=1e-12), (p, m, times, output)
         # An output that adds to everything else would be too slow.
         assert expected <= taken(schedule, p, m, times, (0.0, 0.0)) + m * sum(output) + 1e-9
-
-
-def batch(rows: int) -> list[np.ndarray]:
-    """Schedules, among them none, stages, among them too many, microbatches, and times."""
-    draw = np.random.default_rng(4)
-    whole = (draw.integers(0, 4, rows), draw.choice([1, 2, 4, 5, 99], rows), draw.integers(1, 40, rows))
-    return [*(column.astype(float) for column in whole), *(draw.uniform(0.5, 3.0, rows) for _ in range(3))]
-
-
-def test_arrays_are_the_single_numbers():
-    columns = batch(500)
-    single = [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)]
-    assert single == v_shaped_bubble(*columns).tolist()
-    tall, wide = columns[2][:10, None], [column[:7] for column in columns[3:]]
-    rows = v_shaped_bubble(2.0, 4.0, tall, *wide)
-    assert rows.tolist() == [[v_shaped_bubble(2.0, 4.0, m, *x) for x in zip(*wide, strict=True)] for m in tall[:, 0]]
-
-
-def test_movable_work_minimises_the_bubble():
-    draw = np.random.default_rng(6)
-    columns = [*batch(60), draw.uniform(0.0, 1.0, 60) * draw.integers(0, 2, 60)]
-    columns[3] += columns[6]
-    found = v_shaped_bubble(*columns)
-    assert [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)] == found.tolist()
-    for row, bubble in zip(zip(*columns, strict=True), found, strict=True):
-        *schedule, f, b, w, either = map(float, row)
-        moved = np.linspace(0.0, either, 200)
-        others = v_shaped_bubble(*schedule, f - moved, b + moved, w)
-        assert bubble <= others.min() * (1 + 1e-12)
-        assert bubble >= others.min() - 0.02 * schedule[1] * (f + b)

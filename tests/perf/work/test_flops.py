@@ -35,7 +35,6 @@ from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import active_parameters, dimensions, parameters
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.work import flops as work
-from trnspec.perf.work.memory import kv_cache
 
 
 def utilization(flops: float, seconds: float, ranks: float, peak: float) -> float:
@@ -281,13 +280,3 @@ def test_hybrids_as_megatron_bridge_counts_them():
     forward = 16 * attention + 48 * delta + 64 * 6 * h * 17408 + 2 * h * 248320
     spec = shipped().graph.named("qwen3.5-27b").spec
     assert 3 * forward == pytest.approx(work.model_flops_per_token(dimensions(spec), seq, "megatron"), rel=1e-12)
-
-
-def test_sparse_attention_scores_all_keys_in_its_indexers():
-    spec = shipped().graph.named("glm-5.2").spec
-    d = dimensions(spec)
-    seq = 65536
-    chosen = 2048 - 2048**2 / (2 * seq)  # the first 2,048 tokens attend to half as many on average
-    scores = 78 * 2 * 64 * (256 + 256) * chosen + 21 * 2 * 32 * 128 * seq / 2
-    assert 3 * scores == pytest.approx(3 * work.all_scores(d, float(seq), "causal"), rel=1e-12)
-    assert 78 * 576 * seq + 21 * 128 * seq == kv_cache(d, float(seq), 1.0, 1.0)

@@ -128,20 +128,3 @@ def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
     assert {each.name for each in found.learned} == {name for name, *_ in printed}
     for _, value, prior, each in printed:
         assert [float(parse(text)) for text in (value, prior)] == pytest.approx([each.value, each.prior], rel=5e-4)
-
-
-def test_a_chip_is_held_out() -> None:
-    """Rows of two chips with one library: the fit of either is close on the other, and errors are of both ways to hold out."""
-    others = [c for c in rows("trn1.32xlarge") if c.ranks == 16]
-    fits = fit_collectives([*rows(), *others], "nccom", lambda _, among: sorted(among))
-    both = {found.chip: found for found in fits}
-
-    assert {"trainium1", "trainium2"} == both.keys()
-    for chip, own in (("trainium1", others), ("trainium2", rows())):
-        result = both[chip]
-        assert len(result.main.elsewhere) == len(own)
-        assert np.abs(result.main.elsewhere).max() < 0.2
-        # Each row is held out with its collective and number of ranks, and with its chip.
-        there = result.beyond[0].elsewhere
-        assert (there.rows, there.groups) == (2 * len(own), len({(c.kind, c.ranks) for c in own}))
-        assert 0.5 < there.low < 1.0 < there.high < 2.0

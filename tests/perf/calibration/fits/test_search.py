@@ -60,25 +60,11 @@ def test_a_group_with_fewer_rows_is_nearer_to_the_others(space: Space) -> None:
     assert 1.0 < few < many < 3.0
 
 
-def test_a_group_without_rows_has_the_mean(space: Space) -> None:
-    found = fitted(space, rows(18))
-    mean = found.values({"chip": "c"})["fixed"]
-    assert found.values({"chip": "a"})["fixed"] < mean < found.values({"chip": "b"})["fixed"]
-    assert mean == pytest.approx(np.exp(found.means["fixed"])) == pytest.approx(found.values()["fixed"])
-
-
 def test_limits_are_kept(space: Space) -> None:
     """Rows that no machine could reach do not move a parameter outside."""
     found = search(space, rows(18), lambda values: np.log(5.0 / values["matmul"] + 0.0 * values["fixed"] * SIZE))
     assert 0.95 == pytest.approx(found.values({"chip": "a"})["matmul"], rel=1e-3)
     assert found.values({"chip": "a"})["matmul"] <= 0.95
-
-
-def test_a_search_from_a_result_finds_it_again(space: Space) -> None:
-    first = fitted(space, rows(18))
-    again = fitted(space, rows(18), start=first)
-    for chip in ("a", "b"):
-        assert first.values({"chip": chip}) == pytest.approx(again.values({"chip": chip}), rel=0.02)
 
 
 def test_all_derivatives_take_one_call() -> None:

@@ -9,7 +9,7 @@ from attrs import evolve
 from tests.perf.oracles.fits import TRUE, WRITTEN, cases
 from trnspec.perf.calibration.document import printed
 from trnspec.perf.calibration.fits.fit import Fitted, fit
-from trnspec.perf.calibration.fits.search import Found, bounded, unbounded
+from trnspec.perf.calibration.fits.search import Found, unbounded
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, era_of, free, training, weights
 from trnspec.perf.calibration.measured.training import TrainingCase
 from trnspec.perf.lowering.machine import machine
@@ -27,10 +27,6 @@ def fitted(some: list[TrainingCase]) -> Fitted:
 
 def times(some: list[TrainingCase], efficiency: Efficiency | Fitted) -> np.ndarray:
     return batch(some).times(efficiency if isinstance(efficiency, Efficiency) else efficiency.values)["step"]
-
-
-def errors(some: list[TrainingCase], found: Found, eras: tuple[str, ...] = ()) -> float:
-    return np.abs(training(eras).times(some, found)["step"] / np.array([c.seconds for c in some]) - 1.0).mean()
 
 
 def test_scores_that_are_written_are_fitted():
@@ -94,29 +90,6 @@ def test_free_parameters_are_those_of_the_rows():
     ):  # fmt: skip
         assert more == set(free([evolve(alone, layout=evolve(alone.layout, **changed))])) - least
     assert {"network"} == set(free([ONE])) - least
-
-
-def measured(chips: dict[str, float], eras: dict[str, float]) -> list[TrainingCase]:
-    """Rows of some chips and eras, each with its own share of matrix multiplications."""
-    rows = []
-    for i, case in enumerate(ROWS):
-        chip, era = sorted(chips)[i % len(chips)], sorted(eras)[i // len(chips) % len(eras)]
-        row = evolve(case, system=evolve(case.system, chip=chip, name=f"{case.system.name} {chip}"), era=era)
-        share = bounded("matmul", unbounded("matmul", TRUE.matmul) + chips[chip] + eras[era])
-        rows.append(evolve(row, seconds=float(times([row], evolve(TRUE, matmul=share))[0])))
-    return rows
-
-
-@pytest.mark.slow
-def test_own_shares_are_found():
-    rows = measured({"a": 0.0, "b": -0.9}, {"2025": 0.0})
-    found = training().solve(rows)
-    assert errors(rows, found) < 0.03
-    one = training().solve([evolve(r, system=evolve(r.system, chip="a")) for r in rows])
-    assert errors(rows, one) > 0.06
-    a, b, c, common = (found.values({"chip": chip})["matmul"] for chip in ("a", "b", "c", ""))
-    # A chip without rows is between them.
-    assert (b < 0.9 * a, b < c == common < a) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -50,37 +50,10 @@ def test_every_row_of_nccl():
     assert {f"'trn1 (slurm sample)' {STATED}": 7} == reasons
 
 
-def test_rows_of_gpus_state_library_and_launch():
-    groups, reasons = measured("collectives_gpu.csv")
-    found = Counter()
-    for (_, _, framework, launch), number in groups.items():
-        found[framework, launch] += number
-    assert {
-        ("nccl", "graph"): 486, ("sglang", "eager"): 116, ("sglang", "graph"): 116, ("trtllm", "graph"): 116,
-        ("vllm", "eager"): 116, ("vllm", "graph"): 116,
-    } == found  # fmt: skip
-    assert {} == reasons
-
-
 def test_no_row_of_nccom_names_its_instance():
     sizes = "all_gatherv: the parts differ in size, and the row does not state them"
     pairs = "permute: the pairs of ranks that send are not stated"
     assert ({}, {f"the row {STATED}": 51, sizes: 1, pairs: 1}) == measured("collectives_nccom.csv")
-
-
-@pytest.mark.parametrize(
-    ("words", "ranks", "on"),
-    [
-        ("2x p5.48xlarge (EKS sample)", 16, "p5.48xlarge*2"),
-        ("GB200 NVL72 (4 GPUs per tray)", 4, "gb200-nvl72"),
-        ("2x trn1.32xlarge", 64, "trn1.32xlarge*2"),
-    ],
-)
-def test_ideal_time_is_that_of_the_fastest_algorithm(words, ranks, on):
-    one = collective(hardware=words, n_chips=str(ranks))
-    system = lower(everything(), on)
-    assert isinstance(one, CollectiveCase)
-    assert timings(system, group(system, ranks, 1), "all-reduce", 2.0**30)[0].time == one.ideal
 
 
 def test_switches_that_reduce_are_not_used_where_they_are_off():

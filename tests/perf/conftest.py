@@ -1,0 +1,19 @@
+"""The catalog with those of the living plugins, and the rates that answers are computed with by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import trnspec
+from tests.support.engine import FOLDERS, Rates, rates_of
+from trnspec.catalog.catalog import Catalog
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return trnspec.load(FOLDERS)
+
+
+@pytest.fixture(scope="session")
+def rates(catalog: Catalog) -> Rates:
+    return rates_of(catalog)
