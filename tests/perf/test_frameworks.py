@@ -13,13 +13,14 @@ import trnspec
 from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import fields_of
-from trnspec.evaluation.questions import FrameworkName
+from trnspec.evaluation.questions import FrameworkName, ServingSchedule
 from trnspec.evaluators.collective import CollectiveQuestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.memory import MemoryQuestion
 from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.software import SERVING_DEFAULTS
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.perf.frameworks import FRAMEWORKS, Phase, known
+from trnspec.perf.frameworks import FRAMEWORKS, SERVING, Phase, known
 from trnspec.perf.lowering.calibrated import Calibration
 
 PHASES: tuple[Phase, ...] = typing.get_args(Phase)
@@ -65,3 +66,21 @@ def test_calibrations_name_them() -> None:
     named = {node.spec.framework for node in trnspec.load(folders).graph.of(Calibration)} - {None}
 
     assert {"torch"} >= named - {*FRAMEWORKS}
+
+
+OPTIONS = {one.name: one for one in fields_of(ServingSchedule)}
+BY_FRAMEWORK = {"context_buckets", "batch_buckets", "tile"}
+"""Options whose value follows from the smallest bucket, or from the chip."""
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_each_setting_is_a_value_of_an_option_that_is_unset(name):
+    for option, setting in SERVING[name].settings.items():
+        assert OPTIONS[option].default is None
+        if option not in BY_FRAMEWORK:
+            assert setting.value == OPTIONS[option].check(setting.value)
+        assert setting.origin
+
+
+def test_defaults_are_values_of_options():
+    assert {n: OPTIONS[n].check(v) for n, v in SERVING_DEFAULTS.items()} == SERVING_DEFAULTS

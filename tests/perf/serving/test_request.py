@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -19,6 +20,7 @@ from trnspec.perf.serving.forward_pass import (
     power,
 )
 from trnspec.perf.serving.request import serve, transfer_time
+from trnspec.perf.serving.static_graphs import bucket, powers_of_two
 from trnspec.perf.work.transformer import transformer
 
 CLOSE = 1e-12
@@ -79,3 +81,24 @@ def test_stages_work_on_groups_of_the_batch(models, graph):
 
 def test_kv_cache_transfer_over_the_network():
     assert 15e-6 + 1e9 / 50e9 == transfer_time(1e9, 100e9, 50e9, 15e-6)
+
+
+@pytest.mark.parametrize(
+    ("smallest", "size", "expected"),
+    [
+        (128, 1, (128,)),
+        (128, 128, (128,)),
+        (128, 129, (128, 256)),
+        (1, 5, (1, 2, 4, 8)),
+        (128, 1000, (128, 256, 512, 1024)),
+    ],
+)
+def test_powers_of_two(smallest, size, expected):
+    assert expected == powers_of_two(smallest, size)
+
+
+def test_the_smallest_bucket_that_holds_a_size():
+    buckets = (128, 640, 1024)
+
+    assert [128.0, 128.0, 640.0, 640.0, 1024.0] == [bucket(float(n), buckets) for n in (1, 128, 129, 640, 641)]
+    assert [128.0, 640.0, 1024.0] == list(bucket(np.array([5.0, 600.0, 1000.0]), buckets))

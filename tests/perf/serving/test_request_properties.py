@@ -8,60 +8,22 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.engine import SYSTEMS
-from trnspec.model.transformers.dimensions import Dimensions
+from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
 from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import (
-    PARTS,
-    Context,
-    Deployment,
-    Pass,
-    Serving,
-)
+from trnspec.perf.serving.forward_pass import PARTS, Context, Deployment, Pass, Serving
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import transformer
 
-EXPERTS = st.sampled_from([0.0, 1.0, 4.0, 8.0, 64.0])
 COUNTS = st.sampled_from([1.0, 2.0, 3.0, 4.0, 8.0, 16.0])
 POWERS = st.sampled_from([1.0, 2.0, 4.0, 8.0, 32.0])
 SECONDS = st.sampled_from([0.0, 1e-6, 15e-6, 86e-6])
 SHARES = st.floats(0.05, 1.0)
-
-
-@st.composite
-def models(draw, experts=EXPERTS):
-    layers = float(draw(st.integers(1, 100)))
-    hidden = float(128 * draw(st.integers(1, 64)))
-    kv_heads = float(draw(st.sampled_from([1, 2, 8, 16])))
-    heads = kv_heads * float(draw(st.integers(1, 8)))
-    width = float(64 * draw(st.integers(1, 256)))
-    count = draw(experts)
-    window = draw(st.sampled_from([0.0, 128.0, 1024.0]))
-    routed = {}
-    if count:
-        routed = {
-            "expert_layers": layers,
-            "experts": count,
-            "active": draw(st.sampled_from([1.0, min(2.0, count), min(8.0, count)])),
-            "expert_width": width,
-            "expert_weights": 3.0 * hidden * width,
-            "router_weights": hidden * count,
-        }
-    vocabulary = float(draw(st.integers(1, 2000)) * 64)
-    return transformer(
-        Dimensions(
-            layers=layers, hidden=hidden, vocabulary=vocabulary, context=8192.0, heads=heads, kv_heads=kv_heads,
-            qk_size=64.0, v_size=64.0, kv_elements=128.0 * kv_heads, window=window,
-            windowed_layers=float(draw(st.integers(0, int(layers)))) if window else 0.0,
-            attention_weights=128.0 * hidden * (heads + kv_heads), attention_small=2.0 * hidden, matrices=3.0,
-            width=0.0 if count else width, mlp_weights=0.0 if count else 3.0 * hidden * width,
-            embedding=vocabulary * hidden, head=vocabulary * hidden, tied=draw(st.sampled_from([0.0, 1.0])), **routed,
-        )
-    )  # fmt: skip
+TRANSFORMERS = st.sampled_from([transformer(d) for d in MODELS.values() if d.causal])
+DENSE = st.sampled_from([transformer(MODELS[name]) for name in ("gpt", "gpt-3", "llama-8b", "mha")])
 
 
 @st.composite
@@ -121,7 +83,7 @@ def summed(found: Pass) -> float:
     return total + found.attention
 
 
-@given(models(), plans(), machines(), servings())
+@given(TRANSFORMERS, plans(), machines(), servings())
 def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
     met = mean_context(model, plan)
     for found in (decode(model, plan, numbers, serving, met), prefill(model, plan, numbers, serving)):
@@ -130,7 +92,7 @@ def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
         assert found.total > 0.0
 
 
-@given(models(), plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
+@given(TRANSFORMERS, plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
 def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor):
     numbers_slower = [
         evolve(numbers, **{name: getattr(numbers, name) * factor})
@@ -153,7 +115,7 @@ def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor)
             assert slower.latency >= before.latency
 
 
-@given(models(), plans(), machines(), servings(), st.integers(1, 64))
+@given(TRANSFORMERS, plans(), machines(), servings(), st.integers(1, 64))
 def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, more):
     met = mean_context(model, plan)
     before = decode(model, plan, numbers, serving, met)
@@ -163,7 +125,7 @@ def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, 
     assert decode(model, plan, numbers, serving, met, 1.0 + more).total >= before.total
 
 
-@given(models(), plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
+@given(TRANSFORMERS, plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
 def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, serving, schedule):
     def halved(of, *names):
         return evolve(of, **{name: getattr(of, name) / 2 for name in names})
@@ -192,7 +154,7 @@ def flat(found: Served):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(models(), plans(), machines(), servings(), models()), min_size=1, max_size=5),
+    st.lists(st.tuples(TRANSFORMERS, plans(), machines(), servings(), TRANSFORMERS), min_size=1, max_size=5),
     st.sampled_from(["static", "continuous", "separate"]),
     st.booleans(),
 )
@@ -209,7 +171,7 @@ def test_one_call_is_the_element_of_a_batch_bit_for_bit(cases, schedule, draftin
         assert {float} == {type(v) for v in alone.values()}
 
 
-@given(models(st.just(0.0)), plans(), machines(), servings())
+@given(DENSE, plans(), machines(), servings())
 def test_one_expert_is_a_dense_network(model, plan, numbers, serving):
     """Bit for bit, since tp is a power of two, so that nothing is rounded."""
     network = 1024.0 * model.hidden
