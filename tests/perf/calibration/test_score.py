@@ -89,13 +89,6 @@ def test_without_a_calibration_only_bounds_are_stated(kind: str) -> None:
     assert all(s.ideal <= s.measured for s in found if s.part != "memory")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_row_of_another_kind_is_ignored(kind: str) -> None:
-    of: Kind
-    for of in KINDS[kind]:
-        assert [] == list(of.scores(everything(), [{"kind": f"not-{kind}", "id": "x"}], "x", "auto"))
-
-
 def test_scored_value_equals_evaluator_answer(served: list[Scored]) -> None:
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.part == "tpot")
     first = next(s for s in served if s.id == one.id and s.part == "ttft")

@@ -145,16 +145,6 @@ def test_scatter_sends_each_rank_its_part(name, n):
     assert pytest.approx({0: 1.0} | dict.fromkeys(range(1, n), 0.0), abs=1e-15) == gathered
 
 
-def test_groups_that_share_links_send_over_others_if_that_is_faster():
-    # Three groups of ranks 3 apart on a ring of four chips: straight ways meet, ways by the middle rank do not.
-    where = on(Ring(4), degree=4.0, per_chip=2.0)
-    of = group(where, 3, 3)
-
-    assert [] == broken(where, of, GIB)
-    found = {t.algorithm: t.time for t in timings(where, of, "send", GIB)}
-    assert min(found, key=found.__getitem__) != "send"
-
-
 @pytest.mark.parametrize("kind", ["broadcast", "send"])
 def test_chains_both_ways_on_all_rounds_attain_all_links(kind):
     ring, torus = on(Ring(6)), on(Torus((4, 4)), degree=4.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
+import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
 from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import PARTS, Context, Deployment, Pass, Serving
+from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Context, Deployment, Pass, Serving
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import transformer
@@ -90,6 +91,14 @@ def test_parts_sum_and_none_is_negative(model, plan, numbers, serving):
         assert summed(found) == found.total
         assert all(0.0 <= getattr(found, name) < float("inf") for name in PARTS)
         assert found.total > 0.0
+
+
+@given(TRANSFORMERS, plans(), machines())
+def test_with_free_computation_a_step_is_reading(model, plan, numbers):
+    free = evolve(numbers, seconds_per_flop=0.0, score=0.0, head=0.0)
+    found = decode(model, plan, free, IDEAL, mean_context(model, plan))
+
+    assert found.reading == pytest.approx(found.matrices + found.attention + found.head, rel=1e-12)
 
 
 @given(TRANSFORMERS, plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))

@@ -211,21 +211,6 @@ def test_records_of_kept_rows() -> None:
         }
 
 
-LONG = ("gpt", "encoder", "llama-8b", "windows")
-"""Models with 16,384 and 4,096 learned positions, and with none."""
-
-
-def test_sequences_longer_than_the_positions() -> None:
-    """Where positions are learned, a sequence has no more tokens than they are; in sweeps, and in more rows than an axis has."""
-    made = tuple(estimator(name, SYSTEMS[1]) for name in LONG)
-    seqs, many = [4096, 4097, 16384, 16385], np.arange(4000, 4400)
-    for which, (e, most) in enumerate(zip(made, (16384, 4096, 1 << 30, 1 << 30), strict=True)):
-        found = sweep(e, memory=False, tp=8, seq=seqs, global_batch=64)
-        assert ["context" if s > most else "" for s in seqs] == [REASONS[c] for c in found.result.code]
-        code = rows(made, which, tp=8, dp=8, seq=many, global_batch=64).code
-        assert [REASONS.index("context") if s > most else 0 for s in many] == code.tolist()
-
-
 def test_a_context_is_reported_before_a_figure_that_is_missing() -> None:
     on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
     e, layout = estimator("encoder", on), Layout(dp=32, seq=8192, global_batch=32)
