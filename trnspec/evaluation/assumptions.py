@@ -166,7 +166,7 @@ def evaluate(
     if not isinstance(use_claims, bool):
         raise UsageError(f"use_claims: true or false is expected, not {use_claims!r}")
     given = assumed(catalog.graph, assume)
-    used = _with(catalog, given)
+    used = _with(catalog, given) if given else catalog
     evaluation = _over_claims(used, evaluate_) if use_claims else _with_hint(used, evaluate_)
     listed = tuple(_listed(one, evaluation) for one in given)
     inputs = dict(evaluation.inputs)

@@ -131,20 +131,20 @@ class Input(Axis):
             value, of_type = _as_float(value), True
         if self._amount and isinstance(value, (int, float)) and not isinstance(value, bool):
             value, of_type = suffixed(value), True
-        if not of_type or not self._in_range(value):
+        valid = of_type and (
+            value in self.choices
+            if self.choices
+            else not (isinstance(value, float) and not math.isfinite(value))
+            and (self.minimum is None or value >= self.minimum)
+            and (self.maximum is None or value <= self.maximum)
+        )
+        if not valid:
             near = did_you_mean(value, map(str, self.choices)) if self.choices and isinstance(value, str) else ""
             message = f"{self.name}: {self._one} is expected, not {_shown(value)}"
             if isinstance(value, (list, tuple, range)):
                 near = "trnspec.sweep() and --" + self.name.replace("_", "-") + " evaluate several values"
             raise UsageError(f"{message}; {near}" if near else message)
         return value
-
-    def _in_range(self, value: Any) -> bool:
-        if self.choices:
-            return value in self.choices
-        if isinstance(value, float) and not math.isfinite(value):
-            return False
-        return (self.minimum is None or value >= self.minimum) and (self.maximum is None or value <= self.maximum)
 
     def read(self, text: str) -> Any:
         """Reads one value given on the command line.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -233,16 +234,11 @@ def _parts(result: Evaluation) -> Iterator[str]:
         elif not all(_number(p.value) for p in parts):
             yield f"the parts of {name} are {', '.join(f'{p.name} {p.value}' for p in parts)}; numbers are expected"
         else:
-            total, value = _sum(p.value for p in parts), float(answers[name].value)
+            total, value = math.inf, float(answers[name].value)
+            with suppress(OverflowError):
+                total = math.fsum(p.value for p in parts)
             if not math.isclose(total, value, rel_tol=CLOSE):
                 yield f"the parts of {name} sum to {total!r}, not to {value!r}"
-
-
-def _sum(values: Iterable[float]) -> float:
-    try:
-        return math.fsum(values)
-    except OverflowError:
-        return math.inf
 
 
 def _table(table: Table) -> Iterator[str]:

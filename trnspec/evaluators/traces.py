@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.errors import RefusalError
-from trnspec.evaluators.training import TrainingQuestion, prepared, run
+from trnspec.evaluators.software import resolve_training
+from trnspec.evaluators.training import TrainingQuestion, estimator_of, run
 from trnspec.output import chakra
 from trnspec.output.chakra import Node
 from trnspec.perf.training.tasks import Traffic, tasks
@@ -78,7 +79,8 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
 def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluation, Estimator, Layout, Passes]:
     """The evaluation of a step, its estimator and layout, and the passes that the step consists of."""
     evaluation = run(catalog, question)
-    q, estimator = prepared(catalog, question)
+    q = resolve_training(question)
+    estimator = estimator_of(catalog, q)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     passes = passes_of(parts, estimator.model, layout, estimator.machine)
@@ -207,7 +209,7 @@ def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
         ),
         ends=(float(model.embedding) * size, (output if layout.pp == 1 else float(model.output)) * size),
         gradient=float(layout.precision.grad_bytes) / float(layout.precision.compute_bytes),
-        again=float(layout.recomputed_share),
+        again=float(layout.recomputation.share),
         sequence=layout.sequence_parallel,
         zero=layout.zero,
     )

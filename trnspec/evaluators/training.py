@@ -156,7 +156,8 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
                 --global-batch 1024 --tp 32 --zero 1 --calibration none
     """
-    q, estimator = prepared(catalog, question)
+    q = resolve_training(question)
+    estimator = estimator_of(catalog, q)
     ranks = int(estimator.system.ranks)
     layout = q.layout(ranks, calibrated=bool(estimator.calibration.name))
     check(layout, estimator.dims, ranks)
@@ -248,12 +249,6 @@ def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tupl
     return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
 
 
-def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQuestion, Estimator]:
-    """The inputs with what the framework sets, and the estimator of the model on the system."""
-    q = resolve_training(question)
-    return q, estimator_of(catalog, q)
-
-
 def estimator_of(catalog: Catalog, question: Any, **given: Any) -> Estimator:
     """The estimator of a question.
 
@@ -303,7 +298,7 @@ def _answers(
     system, tokens = estimator.system, float(layout.tokens)
     d, seq = estimator.dims, float(layout.seq)
     work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
-    again = recomputed_flops_per_token(d, seq, layout.recompute_level, attention) * tokens
+    again = recomputed_flops_per_token(d, seq, layout.recomputation.level, attention) * tokens
     peak = _peak(estimator)
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
 

@@ -147,13 +147,10 @@ _CONDITIONS = (
 
 def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
     """Every figure of a document by its dotted path below ``spec``, in the order of the classes."""
-    return {dotted(path[1:]): figure for path, figure in _by_path(graph, node).items()}
-
-
-def _by_path(graph: Graph, node: Node[Any]) -> dict[Path, Stated]:
     claims = conflicting(graph, node)
     known = graph.figures(node)
-    return {path: _stated(graph, node, path, figure, claims.get(path, ())) for path, figure in known.items()}
+    stated = (_stated(graph, node, path, figure, claims.get(path, ())) for path, figure in known.items())
+    return {figure.at: figure for figure in stated}
 
 
 def cited(name: str, source: Node[Source] | None) -> str:
@@ -202,16 +199,16 @@ def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Conflictin
 
 def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
     """The fields of a spec, in which every figure is replaced by one with provenance."""
-    stated = _by_path(graph, node)
+    stated = figures(graph, node)
     fields = ObjectShape(type(node.spec)).fields
     return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
 
 
-def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
+def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[str, Stated]) -> Any:
     if value is None:
         return None
     if isinstance(shape, FigureShape):
-        return figures[path]
+        return figures[dotted(path[1:])]
     if isinstance(shape, ObjectShape):
         parts = {n: _replaced(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
         return evolve(value, **parts)

@@ -160,7 +160,7 @@ class Node(ShortRepr, Generic[T_co]):
 
     def is_of(self, *specs: type) -> bool:
         """Whether the spec is of one of some classes, or of a class derived from it."""
-        return issubclass(self.spec_class, specs)
+        return isinstance(self.spec, specs)
 
     def claim_path(self, index: int) -> Path:
         """The path of the claim at ``index`` in the file."""

@@ -90,6 +90,10 @@ class Figure(Measured):
         """The exact value with its dimension and interval."""
         return evolve(Amount.of(self.value), interval=self.interval)
 
+    def __float__(self) -> float:
+        """The value in base units."""
+        return float(self.value.value)
+
     @property
     def interval(self) -> Interval:
         """The values that the figure may have, in base units.

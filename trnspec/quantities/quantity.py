@@ -214,6 +214,10 @@ class Quantity(Measured):
         """The number in base units of its dimension (B, B/s, FLOPS, s, ...), exact."""
         return self.number * self.unit.factor
 
+    def __float__(self) -> float:
+        """The number in base units of its dimension."""
+        return float(self.value)
+
     @functools.cached_property
     def interval(self) -> Interval:
         """The values that are printed with these digits, in base units."""

@@ -192,7 +192,15 @@ class Calibrated:
         unlike: Sequence[tuple[str, str, str]],
     ) -> Calibrated:
         """The calibration with some intervals, as wide as numbers outside its range and other differences demand."""
-        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        factors = {n: max(inputs[n] / high, low / inputs[n]) for n, (low, high) in self.ranges.items() if n in inputs}
+        outside = [
+            Outside(input=name, value=inputs[name], low=self.ranges[name][0], high=self.ranges[name][1], factor=factor)
+            for name, factor in factors.items()
+            if factor > TOLERANCE
+        ]
+        if dtype and self.dtypes and dtype not in self.dtypes:
+            outside.append(Outside(input="dtype", value=dtype, low=", ".join(self.dtypes)))
+        outside.sort(key=lambda o: -o.factor)
         outside += [Outside(input=name, value=value, low=known) for name, value, known in unlike]
         evidence = self.evidence
         if outside:
@@ -206,14 +214,6 @@ class Calibrated:
             self, low=low, high=high, ttft_interval=self.ttft_interval if ttft is None else ttft.at(evidence),
             evidence=attrs.evolve(evidence, errors=errors), interval=interval, ttft=ttft,
         )  # fmt: skip
-
-    def _outside(self, inputs: Mapping[str, float], dtype: str) -> Iterator[Outside]:
-        for name, (low, high) in self.ranges.items():
-            value = inputs.get(name)
-            if value is not None and (far := max(value / high, low / value)) > TOLERANCE:
-                yield Outside(input=name, value=value, low=low, high=high, factor=far)
-        if dtype and self.dtypes and dtype not in self.dtypes:
-            yield Outside(input="dtype", value=dtype, low=", ".join(self.dtypes))
 
 
 def calibrated(  # what a calibration is chosen by

@@ -60,7 +60,13 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 @lru_cache(maxsize=64)
 def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> System:
     """The system; the same one for each model, layout and calibration on it."""
-    node = _system_named(graph, name)
+    try:
+        node = graph.named(name)
+    except UnknownNameError:
+        # Systems of similar names, and no prices or sources.
+        near = _hint(graph, name)
+        message = f"no system is named {name!r}" + (f"; {near}" if near else "")
+        raise UnknownNameError(message, hint=in_plugin(name)) from None
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
@@ -74,20 +80,6 @@ def _hint(graph: Graph, on: str) -> str:
     name, count = parts["name"].lower(), parts["count"].lower()
     names = [name] if name in graph.aliases else nearest(name, _systems(graph))
     return f"did you mean {' or '.join(repr(n + count) for n in names)}?" if names else ""
-
-
-def _system_named(graph: Graph, name: str) -> Node[Any]:
-    """The document of that name, which must exist.
-
-    Raises:
-        UnknownNameError: There is none; the message lists the systems of similar names, and no prices or sources.
-    """
-    try:
-        return graph.named(name)
-    except UnknownNameError:
-        near = _hint(graph, name)
-        message = f"no system is named {name!r}" + (f"; {near}" if near else "")
-        raise UnknownNameError(message, hint=in_plugin(name)) from None
 
 
 def _systems(graph: Graph) -> list[str]:
@@ -190,7 +182,12 @@ class _Lowering:
         self.unit = node
         """The scale-up domain: a server, or a document such as an UltraServer with a fabric among its servers."""
         self.server = self._server(count)
-        self.in_server, self.chip = self._chips(self.server)
+        counted: tuple[int, Node[Chip]] | None = (
+            (1, node) if self.server is None else composition.chips(graph, self.server)
+        )
+        if counted is None:
+            raise UsageError(f"{(self.server or node).name} is built of several kinds of chips")
+        self.in_server, self.chip = counted
         if self.chip.spec.memory.capacity is None:
             raise RefusalError(
                 "announced",
@@ -242,15 +239,6 @@ class _Lowering:
                 f"how many {part.node.name} {self.node.name} has is not known exactly{known}; "
                 f"write {self.node.name}*N for N of them"
             )
-
-    def _chips(self, server: Node[Any] | None) -> tuple[int, Node[Any]]:
-        """The number of chips of a server, and the chip."""
-        if server is None:
-            return 1, self.node
-        counted = composition.chips(self.graph, server)
-        if counted is None:
-            raise UsageError(f"{server.name} is built of several kinds of chips")
-        return counted
 
     def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:

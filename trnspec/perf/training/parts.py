@@ -94,7 +94,7 @@ def microbatch(model: Transformer, layout: Layout, machine: Machine) -> Microbat
         # Bytes on the same links add up; latencies leave the links free.
         moved = all_reduce - tensor_parallel_all_reduce(model, layout, machine, ranks, links, 0.0)
         same = same_links(machine, layout.tp, layout.ep, layout.expert_split)
-        later = later + same * ((2.0 + layout.recomputed_share) * moved)
+        later = later + same * ((2.0 + layout.recomputation.share) * moved)
     expert, expert_forward, movable = exposed_all_to_all(layout, machine, all_to_all, larger(rest - later, 0.0))
     pipeline, pipeline_unknown = pipeline_messages(model, layout, machine, ranks, tokens)
     return Microbatch(
@@ -136,7 +136,7 @@ def computation(
     forward = larger(weights + scores, larger(machine.forward, read))
     backward = 2.0 * weights + backward_scores * scores
     launched = larger(backward, larger(machine.backward, read))
-    recompute = layout.recomputed_share * forward + layout.recomputes_scores * scores
+    recompute = layout.recomputation.share * forward + layout.recomputation.scores * scores
     return forward, launched, weights + 0.5 * (launched - backward), recompute
 
 
@@ -267,7 +267,7 @@ def exposed_tensor_parallel(
         forward: Computation of the layer forward [s].
         window: What is computed in its backward pass that collectives can overlap with [s].
     """
-    full = layout.recomputed_share
+    full = layout.recomputation.share
     tensor = (2.0 + full) * all_reduce
     if always_zero(overlap := layout.overlap * machine.tensor_overlap):
         return tensor, all_reduce
@@ -319,7 +319,7 @@ def context_ring(model: Transformer, layout: Layout, machine: Machine, tokens: N
     cache = model.hidden * ACTIVATION_BYTES * (layout.cp * keys)
     latency = machine.call * ranks.is_group + ranks.latency
     once = latency + tokens * (ranks.allgather_s_per_byte * cache)
-    return (2.0 + layout.recomputed_share + (1.0 + layout.recomputes_scores)) * once, once, ranks.unknown
+    return (2.0 + layout.recomputation.share + (1.0 + layout.recomputation.scores)) * once, once, ranks.unknown
 
 
 def expert_all_to_all(
@@ -338,7 +338,7 @@ def expert_all_to_all(
     """
     if always_zero(model.moe):
         return 0.0
-    rounds = (4.0 + 2.0 * layout.recomputed_share) * model.moe
+    rounds = (4.0 + 2.0 * layout.recomputation.share) * model.moe
     several = smaller(layout.ep - 1.0, 1.0)
     message = layout.dispatch_ratio * (model.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp)
     byte = byte_time(expert_links, model.active, layout.per_node, reach(expert_links, layout.node_limit))
@@ -363,7 +363,7 @@ def exposed_all_to_all(
             later, and without the time for which tensor-parallel collectives occupy the same links [s].
     """
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
-    rounds, overlap = 2.0 + layout.recomputed_share, layout.expert_overlap * machine.expert_overlap
+    rounds, overlap = 2.0 + layout.recomputation.share, layout.expert_overlap * machine.expert_overlap
     if always_zero(overlap) or always_zero(all_to_all):
         return all_to_all, all_to_all / rounds, 0.0
     exposed = larger(all_to_all - overlap * rest, 0.0)
@@ -429,10 +429,10 @@ def gradients_and_weights(
     routed = model.routed / expert_ranks
     byte, expert_byte = (_gradient_s_per_byte(layout, ranks) for ranks in (data_ranks, same_experts))
     layer_byte = layer * byte + expert_byte * routed
-    layer = layer + routed + layout.shards_optimizer * (expert_ranks * share - 1.0) * routed
+    layer = layer + routed + layout.sharding.optimizer * (expert_ranks * share - 1.0) * routed
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
-    precision, sharded, gathered = layout.precision, layout.shards_optimizer, layout.shards_weights
+    precision, sharded, gathered = layout.precision, layout.sharding.optimizer, layout.sharding.weights
     latency = 0.5 * machine.call * data_ranks.is_group + data_ranks.latency
     gradient_bytes = (2.0 - sharded) * precision.grad_bytes + gathered * precision.compute_bytes
     gradients = gradient_bytes * data_byte + (2.0 - sharded + gathered * (2.0 * stages - 1.0)) * latency
@@ -445,7 +445,7 @@ def gradients_and_weights(
 def _gradient_s_per_byte(layout: Layout, ranks: Group) -> Number:
     """Time of a byte of gradients [s], half of it: they are reduce-scattered where the optimizer is sharded, else all-reduced."""
     saved = ranks.allgather_s_per_byte - 0.5 * ranks.allreduce_s_per_byte
-    return ranks.allgather_s_per_byte - (1.0 - layout.shards_optimizer) * saved
+    return ranks.allgather_s_per_byte - (1.0 - layout.sharding.optimizer) * saved
 
 
 def overlapping_passes(layout: Layout, machine: Machine) -> tuple[Number, Number]:
@@ -457,7 +457,7 @@ def overlapping_passes(layout: Layout, machine: Machine) -> tuple[Number, Number
 
     Software exchanges a model chunk at a time, and what is exposed in any case is the first or the last of them.
     """
-    v, once = layout.interleave, 1.0 - layout.shards_gradients
+    v, once = layout.interleave, 1.0 - layout.sharding.gradients
     window = 1.0 + once * ((v - 1.0) * (layout.pp - 1.0) / v)
     return window * machine.overlap, machine.exposed / (1.0 + once * (v - 1.0))
 
@@ -485,9 +485,9 @@ def exposed_exchanges(
     backward = available * ((1.0 - split) * (layer.fwd_bwd - layer.forward + layer.movable) + layer.weights)
     forward = available * layer.forward
     times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n, _ in stages]
-    if always_zero(scattered := layout.shards_gradients):
+    if always_zero(scattered := layout.sharding.gradients):
         return times
-    repeated, passes = gradients + layout.shards_weights * weights, available * layer.fwd_bwd
+    repeated, passes = gradients + layout.sharding.weights * weights, available * layer.fwd_bwd
     others = scattered * (layout.microbatches - 1.0)
     return [
         time + _exposed(others * repeated, others * (n * passes) + split * available * idle, exposed)

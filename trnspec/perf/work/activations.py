@@ -78,7 +78,7 @@ def layer_activations(
         expert: 1.0 for an MoE layer.
         runtime: What software needs besides.
     """
-    tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recompute_level
+    tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recomputation.level
     residual = tokens * d.hidden
     unsplit = residual * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
     if somewhere(runtime.gathered_inputs > 0.0):
@@ -88,11 +88,11 @@ def layer_activations(
     scores = _scores(d, layout, runtime)
     input_ = residual * runtime.activation_bytes / layout.sequence_split
     stored = where(recompute >= 2.0, input_, everything + where(recompute >= 1.0, 0.0, scores))
-    operators = recompute == RECOMPUTE["operators"]
+    operators = recompute == RECOMPUTE["operators"].level
     # Few batches have rows with ``operators``; without any the computation is skipped.
     if somewhere(operators):
         stored = where(operators, input_ + kept_operators(d, layout, runtime, tokens, expert), stored)
-    transient = where(recompute < RECOMPUTE["operators"], scores, everything + scores)
+    transient = where(recompute < RECOMPUTE["operators"].level, scores, everything + scores)
     return LayerActivations(stored, where(recompute >= 1.0, transient, 0.0))
 
 

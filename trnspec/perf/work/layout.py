@@ -59,7 +59,31 @@ see :func:`trnspec.perf.training.bubble.equal_bubble`.
 V_SHAPED = tuple(name for name, schedule in SCHEDULES.items() if schedule.v_shape)
 """The V-shaped schedules, by their number from 1."""
 
-RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
+
+@frozen(kw_only=True)
+class Recomputation:
+    """A kind of activation recomputation.
+
+    Attributes:
+        level: 0 nothing is recomputed, 1 scores (selective), 1.5 all but the results of some operators, 2 all but a layer's input.
+        share: Share of a layer's forward pass that is recomputed in the backward pass. With ``operators`` it is half of the layer:
+            every second matrix multiplication and, as an approximation, half of the rest, although what is between the
+            multiplications is recomputed in full and attention scores not at all.  The same half applies to communication, of
+            which reduce-scatters are stored and all-gathers are not.
+        scores: 1 where only attention scores are recomputed.
+    """
+
+    level: Number
+    share: Number = 0.0
+    scores: Number = 0.0
+
+
+RECOMPUTE = {
+    "none": Recomputation(level=0.0),
+    "selective": Recomputation(level=1.0, scores=1.0),
+    "full": Recomputation(level=2.0, share=1.0),
+    "operators": Recomputation(level=1.5, share=0.5),
+}
 """The kinds of recompute; arrays of them have their positions.
 
 ``selective`` is that of Korthikanti et al. 2022; ``operators`` is PyTorch's selective activation checkpointing, see
@@ -130,8 +154,29 @@ OPTIMIZERS = {
 ACTIVATION_BYTES = 2.0
 """Bytes of an activation in training."""
 
-_SHARDED_GRADIENTS, _SHARDED_WEIGHTS = 2, 3
-"""ZeRO stages from which on gradients and weights are sharded."""
+
+@frozen(kw_only=True)
+class Sharding:
+    """What a ZeRO stage shards over the replicas, each 1 or 0.
+
+    Attributes:
+        optimizer: The optimizer states.
+        gradients: Gradients too, which are reduced after every microbatch.
+        weights: Weights too, which are gathered for every use, as in FSDP.
+    """
+
+    optimizer: Number = 0.0
+    gradients: Number = 0.0
+    weights: Number = 0.0
+
+
+ZERO = {
+    "0": Sharding(),
+    "1": Sharding(optimizer=1.0),
+    "2": Sharding(optimizer=1.0, gradients=1.0),
+    "3": Sharding(optimizer=1.0, gradients=1.0, weights=1.0),
+}
+"""The ZeRO stages (Rajbhandari et al. 2020, figure 1)."""
 
 
 @frozen(kw_only=True)
@@ -276,41 +321,17 @@ class Layout:
         """Whether all tensor-parallel ranks of all layouts split each expert."""
         return self.expert_tp is None or always_zero(collapsed(self.expert_split - self.tp))
 
-    @property
-    def shards_optimizer(self) -> Number:
-        """1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3."""
-        return where(self.zero >= 1, 1.0, 0.0)
+    @cached_property
+    def sharding(self) -> Sharding:
+        """What is sharded over the replicas."""
+        row: Sharding = _row(ZERO, self.zero)
+        return row
 
-    @property
-    def shards_gradients(self) -> Number:
-        """1 where gradients are sharded too, and reduced after every microbatch: ZeRO 2 and 3."""
-        return where(self.zero >= _SHARDED_GRADIENTS, 1.0, 0.0)
-
-    @property
-    def shards_weights(self) -> Number:
-        """1 where weights are sharded too, and gathered for every use: ZeRO 3, as in FSDP."""
-        return where(self.zero >= _SHARDED_WEIGHTS, 1.0, 0.0)
-
-    @property
-    def recompute_level(self) -> Number:
-        """0 nothing is recomputed, 1 scores (selective), 1.5 all but the results of some operators, 2 all but a layer's input."""
-        return _row(RECOMPUTE, self.recompute)
-
-    @property
-    def recomputed_share(self) -> Number:
-        """Share of a layer's forward pass that is recomputed in the backward pass.
-
-        With ``operators`` it is half of the layer: every second matrix multiplication and, as an approximation, half of the
-        rest, although what is between the multiplications is recomputed in full and attention scores not at all.  The same
-        half applies to communication, of which reduce-scatters are stored and all-gathers are not.
-        """
-        level = self.recompute_level
-        return where(level >= 2.0, 1.0, where(level >= 1.5, 0.5, 0.0))
-
-    @property
-    def recomputes_scores(self) -> Number:
-        """1 where only attention scores are recomputed."""
-        return where(self.recompute_level == 1.0, 1.0, 0.0)
+    @cached_property
+    def recomputation(self) -> Recomputation:
+        """What is recomputed."""
+        row: Recomputation = _row(RECOMPUTE, self.recompute)
+        return row
 
     @property
     def sequence_split(self) -> Number:
@@ -343,6 +364,7 @@ def _row(table: Mapping[str, Any], key: Any) -> Any:
     rows = list(table.values())
     if not isinstance(key, np.ndarray):
         return rows[int(key)]
+    key = key.astype(np.intp)
     if isinstance(rows[0], float):
         return collapsed(np.array(rows)[key])
     numbers = {f.name: [getattr(row, f.name) for row in rows] for f in attrs.fields(type(rows[0])) if f.name != "note"}

@@ -71,9 +71,9 @@ def sharded(parameters: Number, layout: Layout, copies: Number) -> State:
         copies: Number of ranks that hold them.
     """
     return State(
-        weights=layout.precision.weight_bytes * parameters / where(layout.shards_weights > 0.0, copies, 1.0),
-        gradients=layout.precision.grad_bytes * parameters / where(layout.shards_gradients > 0.0, copies, 1.0),
-        optimizer=layout.precision.state_bytes * parameters / where(layout.shards_optimizer > 0.0, copies, 1.0),
+        weights=layout.precision.weight_bytes * parameters / where(layout.sharding.weights > 0.0, copies, 1.0),
+        gradients=layout.precision.grad_bytes * parameters / where(layout.sharding.gradients > 0.0, copies, 1.0),
+        optimizer=layout.precision.state_bytes * parameters / where(layout.sharding.optimizer > 0.0, copies, 1.0),
     )
 
 
@@ -260,7 +260,7 @@ def _gathered_weights(d: Dimensions, layout: Layout) -> Number:
     layer = d.attention_weights / layout.tp + larger(dense, expert)
     single_rank = layout.copies * layout.expert_copies <= 1.0
     return where(
-        layout.shards_weights > 0.0, where(single_rank, 0.0, 2.0 * layout.precision.compute_bytes * layer), 0.0
+        layout.sharding.weights > 0.0, where(single_rank, 0.0, 2.0 * layout.precision.compute_bytes * layer), 0.0
     )
 
 
