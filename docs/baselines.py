@@ -27,6 +27,9 @@ CONDITIONS = ("isl", "osl", "batch_conc", "tp")
 MANY = 32
 """Fleets that are planned together, so that rounding to whole servers has little effect."""
 
+PARTS = {"tpot": "TPOT", "ttft": "TTFT", "encoder": "encoders"}
+"""The phases of serving."""
+
 SETS = ("inference_neuron", "inference_neuron_2026", "inference_h100_reference", "serving_gpu")
 
 
@@ -86,7 +89,7 @@ def baselines(rows: Iterable[Row]) -> list[list[str]]:
     cells, groups = conditions(), {}
     for row in rows:
         own = row["held_out"] if row["seen"] else row["computed"]
-        if not row["skipped"] and (row["set"], row["id"]) in cells and own and row["part"] in ("tpot", "ttft"):
+        if not row["skipped"] and (row["set"], row["id"]) in cells and own and row["part"] in PARTS:
             groups.setdefault((row["set"], row["part"]), []).append(row | {"own": own})
     lines = []
     for (name, part), some in sorted(groups.items()):
@@ -107,5 +110,5 @@ def baselines(rows: Iterable[Row]) -> list[list[str]]:
             text for key, text in (("share", "constant share"), ("nearest", "nearest row")) if means[key] < means["own"]
         ]
         count = [f"{len(errors['own']):,}", str(len(set(model.values())))]
-        lines.append([f"`{name}`", part.upper(), *count, *texts, " and ".join(better)])
+        lines.append([f"`{name}`", PARTS[part], *count, *texts, " and ".join(better)])
     return lines
