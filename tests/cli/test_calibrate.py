@@ -68,8 +68,8 @@ def test_printed_report(here):
 def test_written_document(here, tmp_path):
     done = here("calibrate", DATA, *TOLD, "--out", "mine")
     assert 0 == done.status, done.err
-    assert done.out.endswith("wrote mine/calibrations/trainium1-mine.yaml\n")
-    assert ["mine/calibrations/trainium1-mine.yaml"] == [
+    assert done.out.endswith("wrote mine/calibrations/trainium1-calibrations.yaml\n")
+    assert ["mine/calibrations/trainium1-calibrations.yaml"] == [
         str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file()
     ]
     assert [] == list(validate([str(tmp_path / "mine")]).report.diagnostics)
@@ -111,19 +111,45 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
     )
 
 
-def test_existing_file_is_not_overwritten(here, tmp_path, monkeypatch):
-    place = tmp_path / "mine" / "calibrations" / "trainium1-mine.yaml"
-    place.parent.mkdir(parents=True)
-    place.write_text("mine\n")
+MINE = ("--only", "BERT", "--out", "mine", "--source", "neuron-benchmarks-2026-08", "--software", "Neuron")
+
+
+def test_a_fit_is_added_to_its_list_or_replaced(here, tmp_path, monkeypatch):
+    place = tmp_path / "mine" / "calibrations" / "trainium1-calibrations.yaml"
+    assert 0 == here("calibrate", DATA, *MINE, "--name", "b").status
+    first = place.read_text()
     with monkeypatch.context() as patch:
         # It is said before the fit, which may take minutes.
         patch.setattr("trnspec.cli.calibrate_fit.fit", None)
-        done = here("calibrate", DATA, *TOLD, "--out", "mine")
-    assert 2 == done.status
-    assert "trainium1-mine.yaml exists; --force overwrites it" in " ".join(done.err.split())
-    assert "mine\n" == place.read_text()
-    assert 0 == here("calibrate", DATA, *TOLD, "--out", "mine", "--force").status
-    assert "kind: Calibration" in place.read_text()
+        refused = here("calibrate", DATA, *MINE, "--name", "b")
+        place.write_text(first + "# A comment.\n")
+        rewritten = here("calibrate", DATA, *MINE, "--name", "a")
+    assert (2, 2) == (refused.status, rewritten.status)
+    assert "trainium1-calibrations.yaml has a fit trainium1-b; --force replaces it" in " ".join(refused.err.split())
+    assert "has comments or another order than trnspec writes; --force rewrites it" in " ".join(rewritten.err.split())
+    place.write_text(first)
+    assert 0 == here("calibrate", DATA, *MINE, "--name", "a").status
+    assert 0 == here("calibrate", DATA, *MINE, "--name", "a", "--force").status
+    graph = load([str(tmp_path / "mine")]).graph
+    one, other = (graph.named(f"trainium1-{name}").spec for name in "ab")
+    assert one.spread == other.spread
+    assert ["- name: trainium1-a", "- name: trainium1-b"] == re.findall("- name: trainium1-.", place.read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("trainium1-calibrations", "mine\n", "is not a valid list of calibrations: trnspec validate"),
+        ("trainium1-a", "kind: Calibration\n", "trainium1-a.yaml is a document of its own; trnspec fix"),
+    ],
+)
+def test_files_that_are_not_lists_stay(here, tmp_path, name, text, message):
+    place = tmp_path / "mine" / "calibrations" / f"{name}.yaml"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    done = here("calibrate", DATA, *MINE, "--name", "a", "--force")
+    assert (2, text) == (done.status, place.read_text())
+    assert message in " ".join(done.err.split())
 
 
 REFUSED = {
@@ -232,7 +258,7 @@ def test_rows_of_ones_own_start_from_the_nearest_calibration(here, tmp_path, row
     assert 0 == done.status, done.err
     result = json.loads(done.out)
     assert ("trainium1-neuron", "") == (result["prior"]["calibration"], result["prior"]["differences"])
-    assert ["mine/calibrations/trainium1-mine.yaml"] == result["wrote"]
+    assert ["mine/calibrations/trainium1-calibrations.yaml"] == result["wrote"]
     parameters = {each["name"]: each for each in result["parameters"]}
     shipped_spec = load().graph.named("trainium1-neuron").spec
     assert float(shipped_spec.achieved.matmul) == parameters["matmul"]["prior"]
@@ -265,6 +291,16 @@ def test_a_prior_by_name(here, rows):
     assert (2, True) == (unknown.status, "did you mean 'trainium1-neuron'" in " ".join(unknown.err.split()))
     pooled = here("calibrate", file, "--pool", "--prior", "trainium1-neuron")
     assert (2, True) == (pooled.status, "--prior is not an option of --pool" in " ".join(pooled.err.split()))
+
+
+def test_a_fit_of_another_kind_is_not_replaced(here, tmp_path):
+    """Also with --force: a name says what was measured only for rows that are not of training."""
+    place = tmp_path / "mine" / "calibrations" / "trainium1-calibrations.yaml"
+    assert 0 == here("calibrate", DATA, *MINE, "--name", "a").status
+    place.write_text(place.read_text().replace("of: training", "of: inference"))
+    done = here("calibrate", DATA, *MINE, "--name", "a", "--force")
+    assert 2 == done.status
+    assert "is a calibration of inference, not of training; choose another --name" in " ".join(done.err.split())
 
 
 def test_every_shipped_calibration_is_in_the_script_that_refits_them():

@@ -24,7 +24,7 @@ def test_a_document_that_is_used(here, tmp_path):
     assert "39 rows fitted, 0 cannot be evaluated" in done.out
 
     name = "trainium2-nccom-2027-collectives"
-    assert [f"{name}.yaml"] == [f.name for f in (tmp_path / "mine" / "calibrations").iterdir()]
+    assert ["trainium2-nccom-calibrations.yaml"] == [f.name for f in (tmp_path / "mine" / "calibrations").iterdir()]
     catalog = load([str(shipped()), str(tmp_path / "mine")])
     (node,) = (n for n in catalog.graph.of(Calibration) if n.name == name)
     spec = node.spec

@@ -34,12 +34,12 @@ def test_a_document_for_each_chip_and_framework(here: Here) -> None:
     options = ["--pool", "--era", "2026", "--source", "aiconfigurator-095f58a", "--out", "mine", *OPTIONS]
     done = here("calibrate", data, *options)
     assert (0, "") == (done.status, done.err)
-    names = {"b200-vllm-2026-kernels", "h100-sxm-vllm-2026-kernels"}
+    names = {"b200-vllm-calibrations", "h100-sxm-vllm-calibrations"}
     assert names == {path.stem for path in (here.folder / "mine" / "calibrations").iterdir()}
-    text = (here.folder / "mine" / "calibrations" / "h100-sxm-vllm-2026-kernels.yaml").read_text(encoding="utf-8")
+    text = (here.folder / "mine" / "calibrations" / "h100-sxm-vllm-calibrations.yaml").read_text(encoding="utf-8")
     assert "- {kernel: gemm, precision: bf16, rows: 19, " in text
     again = here("calibrate", data, *options)
-    assert (True, True) == (again.status > 0, "exists; --force overwrites it" in again.err)
+    assert (True, True) == (again.status > 0, "has a fit b200-vllm-2026-kernels; --force replaces it" in again.err)
 
 
 @pytest.mark.parametrize(

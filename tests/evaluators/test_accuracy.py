@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from statistics import mean, median
+from typing import Any
 
 import jsonschema
 import pytest
@@ -18,6 +18,7 @@ from trnspec.builtin import plugin as house
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
+from trnspec.model.document_text import document_text
 from trnspec.perf.calibration.measured.tables import records, row_hashes
 from trnspec.perf.calibration.score import Scored, score
 from trnspec.testing import EvaluatorConformance
@@ -79,10 +80,10 @@ def copied(tmp_path, change=lambda row: row, calibration=None):
     hashes = [h for row in rows for h in row_hashes(row)]
     own = tmp_path / "own" / "calibrations"
     own.mkdir(parents=True)
-    text = graph.named("trainium1-neuron").document.text
-    text = text.replace("name: trainium1-neuron\n", "name: trainium1-neuron-own\n")
-    text = re.sub(r"  tables:\n.*\n", f"  data: own.csv\n  rows: {' '.join(hashes)}\n", text)
-    (own / "trainium1-neuron-own.yaml").write_text(text)
+    data: Any = graph.named("trainium1-neuron").document.data
+    spec = {k: v for k, v in data["spec"].items() if k != "tables"} | {"data": "own.csv", "rows": " ".join(hashes)}
+    metadata = {**data["metadata"], "name": "trainium1-neuron-own"}
+    (own / "trainium1-neuron-own.yaml").write_text(document_text("Calibration", metadata, spec))
     file = tmp_path / "somebodys.csv"
     with file.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, sorted(rows[0], reverse=True))

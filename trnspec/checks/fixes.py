@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
@@ -11,16 +11,19 @@ from trnspec.checks.runner import Checked, check
 from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
 from trnspec.loading.forms.claims import joined_sources
+from trnspec.loading.forms.fits import fits_text, list_name, list_schema
 from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.structure import plain
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
 from trnspec.yaml.layout import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from trnspec.loading.settings import Settings
+    from trnspec.model.document import Node
     from trnspec.plugins.api import Registry
 
 _OF_WAIVERS = ("TRN304",)
@@ -37,7 +40,7 @@ class Fixed:
         texts: The new texts of the files that changed.
         applied: The findings whose edits were applied, at their places of that time.
         stubs: New documents that are invalid until they are filled in, by file.
-        lists: New lists of prices, by file, each with the files of the Price documents that it replaces.
+        lists: New lists of prices and of fits, by file, each with the files of the documents that it replaces.
     """
 
     checked: Checked
@@ -127,21 +130,23 @@ def _joined(results: Iterable[LoadResult], registry: Registry) -> dict[str, Load
 def _lists(
     results: Iterable[LoadResult], registry: Registry, is_committed: Callable[[Sequence[str]], bool]
 ) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
-    """The list of prices that states the same as the Price documents of a server in a folder, and their files.
+    """The list of prices or fits that states the same as documents in a folder of a server, or of a chip and a framework, and their files.
 
     There is none if a document has a comment or another thing that a list cannot have, if one of them is not a target,
     or if a list exists.
     """
-    groups: dict[tuple[FilePath, str], list[LoadResult]] = {}
+    groups: dict[FilePath, list[LoadResult]] = {}
     for result in results:
-        if result.node is not None and result.node.kind == "Price":
-            groups.setdefault((FilePath(result.document.file).parent, result.node.spec.server.name), []).append(result)
-    for (folder, server), group in groups.items():
-        file = folder / f"{server}-prices.yaml"
+        if result.node is not None and result.node.kind in _LISTED:
+            name = _LISTED[result.node.kind][0](result.node.spec)
+            groups.setdefault(FilePath(result.document.file).with_name(f"{name}.yaml"), []).append(result)
+    for file, group in groups.items():
+        nodes = sorted((r.node for r in group if r.node is not None), key=lambda node: node.name)
+        _, text_of, contents_of = _LISTED[nodes[0].kind]
         files = tuple(result.document.file for result in group)
-        of_list = load_document(read_text(list_text(server, (r.node for r in group if r.node)), str(file)), registry)
-        before = {r.node.name: contents(r.node) for r in group if r.node is not None}
-        after = {r.node.name: contents(r.node) for r in of_list.parts if r.node is not None}
+        of_list = load_document(read_text(text_of(nodes), str(file)), registry)
+        before = {node.name: contents_of(node) for node in nodes}
+        after = {r.node.name: contents_of(r.node) for r in of_list.parts if r.node is not None}
         if (
             all(result.target for result in group)
             and before == after
@@ -150,6 +155,20 @@ def _lists(
             and is_committed(files)
         ):
             yield str(file), (of_list.document.text, files)
+
+
+def _fits(nodes: Sequence[Node[Any]]) -> str:
+    data: list[Any] = [node.document.data for node in nodes]
+    return fits_text(data, list_schema(nodes[0].document.text))
+
+
+_LISTED: Mapping[
+    str, tuple[Callable[[Any], str], Callable[[Sequence[Node[Any]]], str], Callable[[Node[Any]], dict[str, Any]]]
+] = {
+    "Price": (lambda spec: f"{spec.server}-prices", list_text, contents),
+    "Calibration": (lambda spec: list_name(spec.chip.name, spec.framework), _fits, plain),
+}
+"""The name of the list that has a document of a kind, its text for some documents, and what a document states."""
 
 
 def _stubs(checked: Checked, results: Iterable[LoadResult], registry: Registry) -> dict[str, str]:

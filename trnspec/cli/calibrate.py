@@ -38,7 +38,7 @@ class _Calibrate(GroupedCommand):
         ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
         (
             "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
-            "Write a calibration document for each chip of the rows:",
+            "Write a calibration for each chip of the rows:",
         ),
         ("trnspec calibrate steps.csv --software Neuron --prior none", "A fit that starts from typical values:"),
         ("trnspec calibrate steps.csv --software Neuron --format json", "The parameters and errors, for programs:"),
@@ -98,7 +98,7 @@ class _Calibrate(GroupedCommand):
     help="The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
     "values.  [default: auto, the nearest without one of the rows]",
 )
-@_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
+@_option("--out", group="Output", metavar="DIR", help="Add a fit for each chip to its list in this catalog folder.")
 @_option(
     "--name",
     group="Output",
@@ -129,7 +129,7 @@ class _Calibrate(GroupedCommand):
     help="Measurements, or a folder of them, whose rows outside the fit show how it transfers to other chips and other "
     "software.  [default: those of trnspec]",
 )
-@_option("--force", group="Output", is_flag=True, help="Overwrite existing documents.")
+@_option("--force", group="Output", is_flag=True, help="Replace existing fits.")
 @_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
 @_option(
     "--format",

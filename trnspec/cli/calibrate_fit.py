@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
+from trnspec.api import load, registry
 from trnspec.atomic_write import write
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli import calibrate_report as report
@@ -20,6 +21,8 @@ from trnspec.cli.common import load_catalog
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading.files import shipped
+from trnspec.loading.forms.fits import fits_text, list_name
+from trnspec.loading.pipeline import load_document
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.source import Source
 from trnspec.perf.calibration.document import document
@@ -39,12 +42,14 @@ from trnspec.perf.calibration.measured.tables import Record, fitted_tables, reco
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.transfer import beyond
 from trnspec.perf.lowering.calibrated import nearest
+from trnspec.yaml import read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.perf.calibration.fits.fit import Fitted, Holdout, Model
     from trnspec.perf.calibration.fits.prior import Prior
+    from trnspec.yaml import Document
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""
@@ -60,8 +65,8 @@ _READERS = {"training": training_cases, "inference": inference_cases, "collectiv
 Label = tuple[str, str, str, str]
 """Chip, framework, era and kind of models of a document."""
 
-Result = tuple["list[Fitted]", dict[Label, FilePath], dict[str, "dict[Holdout, Fitted]"]]
-"""The fits, the documents to write, and what is reported: fits by what was held out, of each chip or of all."""
+Result = tuple["list[Fitted]", dict[Label, str], dict[str, "dict[Holdout, Fitted]"]]
+"""The fits, the names of the documents to write, and what is reported: fits by what was held out, of each chip or of all."""
 
 
 @frozen
@@ -101,17 +106,12 @@ def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
         UsageError: An option or a file is wrong, or there are too few rows.
     """
     folders = options["catalog"]
-    if len(folders) < 2:
-        catalog = load_catalog(catalog=folders[0] if folders else None)
-    else:
-        from trnspec.api import load
-
-        catalog = load(folders)
+    catalog = load(folders) if len(folders) > 1 else load_catalog(catalog=folders[0] if folders else None)
     rows = _rows(catalog, files, options)
     pooled, collectives, text = options["pool"], rows.of == "collectives", options["format"] == "text"
     fits, targets, reports = (_fit_pooled if pooled else _fit_collectives if collectives else _fit_models)(rows)
     by_label = {(f.chip, f.framework, f.era, f.models): f for f in fits}
-    texts = {target: _document(rows, by_label[label], target) for label, target in targets.items()}
+    texts = _lists(rows, {name: by_label[label] for label, name in targets.items()})
     write({target: text.encode() for target, text in texts.items()})
     if text and texts and not collectives:
         click.echo("")
@@ -308,7 +308,37 @@ def _fit_pooled(rows: Rows) -> Result:
     return fits, targets, {}
 
 
-def _document(rows: Rows, fitted: Fitted, target: FilePath) -> str:
+def _lists(rows: Rows, fits: Mapping[str, Fitted]) -> dict[FilePath, str]:
+    """The texts of the lists that some fits are added to, by name; a fit replaces one of its name."""
+    lists: dict[FilePath, dict[str, Document]] = {}
+    for name, fitted in fits.items():
+        file = _list_file(rows.options, fitted.chip, fitted.framework)
+        if file not in lists:
+            lists[file] = _calibrations(file)
+        lists[file][name] = read_text(_document(rows, fitted, name))
+    return {file: _text(documents, file) for file, documents in lists.items()}
+
+
+def _text(documents: Mapping[str, Document], file: FilePath) -> str:
+    data: list[Any] = [documents[name].data for name in sorted(documents)]
+    return fits_text(data, _schema_of(file.parent))
+
+
+def _list_file(options: Mapping[str, Any], chip: str, framework: str) -> FilePath:
+    return FilePath(options["out"]) / "calibrations" / f"{list_name(chip, framework)}.yaml"
+
+
+def _calibrations(file: FilePath) -> dict[str, Document]:
+    """The calibrations of a list by name; none where there is no file."""
+    if not file.is_file():
+        return {}
+    read = load_document(read_file(file), registry())
+    if read.node is None or read.node.kind != "CalibrationList" or any(p.problems for p in (read, *read.parts)):
+        raise UsageError(f"{file} is not a valid list of calibrations: trnspec validate {file}")
+    return {part.name: part.document for part in read.parts}
+
+
+def _document(rows: Rows, fitted: Fitted, name: str) -> str:
     """The text of a document."""
     options = rows.options
     hashes = rows.hashes
@@ -317,14 +347,13 @@ def _document(rows: Rows, fitted: Fitted, target: FilePath) -> str:
         hashes = [each for case in fitted.cases for each in case.hashes]
     tables, data, left = fitted_tables(rows.catalog.graph, rows.files, hashes)
     return document(
-        fitted, name=target.stem, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
-        source=options["source"], date=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema_of(target.parent), tables=tables, data=data,
-        hashes=left,
+        fitted, name=name, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
+        source=options["source"], date=f"{datetime.now(UTC):%Y-%m-%d}", tables=tables, data=data, hashes=left,
     )  # fmt: skip
 
 
-def _targets(rows: Rows, labels: Sequence[Label]) -> dict[Label, FilePath]:
-    """The file of each document; reasons not to write it are reported before the fit, which may take minutes."""
+def _targets(rows: Rows, labels: Sequence[Label]) -> dict[Label, str]:
+    """The name of each document; reasons not to write it are reported before the fit, which may take minutes."""
     options = rows.options
     if not options["out"]:
         return {}
@@ -343,13 +372,23 @@ def _targets(rows: Rows, labels: Sequence[Label]) -> dict[Label, FilePath]:
         name = "-".join(filter(None, parts))
         if not re.fullmatch(NAME_PATTERN.regex, name):
             raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
-        target = FilePath(options["out"]) / "calibrations" / f"{chip}-{name}.yaml"
-        if target.exists() and not options["force"]:
-            raise UsageError(f"{target} exists; --force overwrites it")
-        other = re.search(r"^  of: (\w+)$", target.read_text("utf-8") if target.is_file() else "", re.MULTILINE)
-        if other is not None and other[1] != rows.of:
-            raise UsageError(f"{target} is a calibration of {other[1]}, not of {rows.of}; choose another --name")
-        targets[chip, software, era, models] = target
+        name, file = f"{chip}-{name}", _list_file(options, chip, software)
+        known = _calibrations(file)
+        alone = file.with_name(f"{name}.yaml")
+        if name in known and not options["force"]:
+            raise UsageError(f"{file} has a fit {name}; --force replaces it")
+        if alone.is_file():
+            raise UsageError(
+                f"{alone} is a document of its own; trnspec fix {file.parent} makes lists of such documents"
+            )
+        former: Any = known[name].data if name in known else None
+        if former and former["spec"]["of"] != rows.of:
+            raise UsageError(
+                f"{name} is a calibration of {former['spec']['of']}, not of {rows.of}; choose another --name"
+            )
+        if file.is_file() and not options["force"] and file.read_text("utf-8") != _text(known, file):
+            raise UsageError(f"{file} has comments or another order than trnspec writes; --force rewrites it")
+        targets[chip, software, era, models] = name
     return targets
 
 
@@ -367,9 +406,9 @@ def _check_names(catalog: Catalog, options: Mapping[str, Any]) -> None:
 
 def _schema_of(folder: FilePath) -> str:
     """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
-    place = FilePath("schemas", "v1", "calibration.schema.json")
+    place = FilePath("schemas", "v1", "calibrationlist.schema.json")
     above = folder.resolve()
     for steps, parent in enumerate([above, *above.parents]):
         if (parent / place).is_file():
             return "/".join([*[".."] * steps, *place.parts])
-    return "../../schemas/v1/calibration.schema.json"
+    return "../../schemas/v1/calibrationlist.schema.json"

@@ -28,8 +28,8 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
     quotes in a flow mapping, an older api_version, the former path of an attribute, and a waiver that suppresses nothing.
     Claims that differ in their sources alone become one with sources: [a, b]. The Price documents of a server become
-    one PriceList with a row for each price; their files are deleted, so this needs files that are committed to git. All
-    other text stays as it is. For a source that is named and does not exist, a document is written whose fields are
+    one PriceList with a row for each price, the Calibration documents of a chip and a framework one CalibrationList;
+    their files are deleted, so this needs files that are committed to git. All other text stays as it is. For a source that is named and does not exist, a document is written whose fields are
     empty: it is invalid until they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are
     left, 1 findings are left, or --check or --diff finds a change.
     """
@@ -52,7 +52,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
         click.echo(f"{finding.where}: fixed {finding.code} {finding.name}: {finding.message}")
     for file, (_, files) in fixed.lists.items():
         deleted = "1 document, which is" if len(files) == 1 else f"{len(files)} documents, which are"
-        click.echo(f"{_named(file)}: new, with the prices of {deleted} deleted")
+        click.echo(f"{_named(file)}: new, with the contents of {deleted} deleted")
     for stub in fixed.stubs:
         click.echo(f"{_named(stub)}: new, to be filled in: it is invalid until its empty fields have values")
     if left:

@@ -62,7 +62,7 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         """The document in the file of that name; ``None`` where there is none, or it has errors or another name."""
         if name not in self._files:
             server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
-            lists = [file for file in self._files if file == f"{server}-prices" or file.endswith("-platforms")]
+            lists = [f for f in self._files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations"))]
             return next((node for each in lists for node in self._listed(each) or () if node.name == name), None)
         node = self._structured(name)
         return node if node is not None and node.name == name and node.kind not in LISTS else None

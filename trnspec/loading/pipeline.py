@@ -331,7 +331,8 @@ def link(
         # The author of a broken document does not need a list of the documents that refer to it.
         if p.node.target or p.problem.code != "TRN203"
     ]
-    return graph, diagnostics
+    # A value that several documents of a list have is one value of the text.
+    return graph, [*dict.fromkeys(diagnostics)]
 
 
 def _kind_clashes(results: Iterable[LoadResult]) -> Iterator[NodeProblem]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from attrs import frozen
+from attrs import Attribute, fields_dict, frozen
 
-from trnspec.model.annotations import Count, Date, Pattern, Text
+from trnspec.model.annotations import Count, Date, Name, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.measurements import FileName
 from trnspec.model.ref import Ref
+from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr
 
 SHARES = frozenset(
@@ -39,6 +40,9 @@ SERVING_SHARES = frozenset({"weights", "cache", "single_core", "link", "additive
 """Those that only serving has."""
 
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
+
+Measured = Literal["training", "inference", "collectives", "kernels"]
+"""What was measured."""
 
 Models = Literal["dense", "experts"]
 """Models without experts, and models with them."""
@@ -407,23 +411,28 @@ class Prior(ShortRepr):
 
     Attributes:
         calibration: The calibration it started from; typical values when left out. Example: trainium1-neuron
-        values: The values before the rows.
+        values: The values before the rows; fits of a list may leave them to the list.
         learned: What the rows add to each parameter; nothing to one that is left out.
     """
 
     SOURCED: ClassVar[bool] = False
 
     calibration: Text | None = None
-    values: Achieved
+    values: Achieved | None = None
     learned: tuple[Learned, ...] = ()
 
 
+def _ordered(cls: type, fields: list[Attribute[Any]]) -> list[Attribute[Any]]:
+    """The fields of a class: its own, then those of every fit in their order, then lists of fits."""
+    order = list(fields_dict(cls.__mro__[1]))
+    return sorted(fields, key=lambda f: order.index(f.name) if f.name in order else len(order) * (f.name == "fits") - 1)
+
+
 @frozen(kw_only=True, repr=False)
-class Calibration(ShortRepr):
-    """Efficiencies achieved on a chip with some software.
+class FitValues(ShortRepr):
+    """The values of a fit.
 
     Attributes:
-        chip: Which chip. Example: a100-80gb
         of: What was measured.
         software: What ran on it. Example: Megatron-DeepSpeed
         framework: The framework, as ``--framework`` names it. Example: megatron
@@ -445,23 +454,68 @@ class Calibration(ShortRepr):
 
     SOURCED: ClassVar[bool] = False
 
-    KIND: ClassVar[str] = "Calibration"
-
-    chip: Ref[Chip]
-    of: Literal["training", "inference", "collectives", "kernels"]
-    software: Text
+    of: Measured | None = None
+    software: Text | None = None
     framework: Framework | None = None
     era: Text | None = None
     models: Models | None = None
-    fitted: Date
+    fitted: Date | None = None
     tables: tuple[FittedTable, ...] = ()
     data: Text | None = None
     fitted_on: FittedOn | None = None
-    achieved: Achieved
+    achieved: Achieved | None = None
     protocols: tuple[Protocol, ...] = ()
-    spread: Spread
+    spread: Spread | None = None
     first: Spread | None = None
     groups: tuple[Group, ...] = ()
     roofs: tuple[KernelRoof, ...] = ()
     prior: Prior | None = None
     rows: RowHashes | None = None
+
+
+@frozen(kw_only=True, repr=False, field_transformer=_ordered)
+class Calibration(FitValues):
+    """Efficiencies achieved on a chip with some software.
+
+    Attributes:
+        chip: Which chip. Example: a100-80gb
+    """
+
+    KIND: ClassVar[str] = "Calibration"
+
+    chip: Ref[Chip]
+    of: Measured
+    software: Text
+    fitted: Date
+    achieved: Achieved
+    spread: Spread
+
+
+@frozen(kw_only=True, repr=False, field_transformer=_ordered)
+class Fit(FitValues):
+    """One fit of a list, without the values that the list states for all of its fits.
+
+    Attributes:
+        name: The name of the calibration. Example: h100-sxm-vllm-2026-kernels
+        source: The source of the measurements, if not that of the list.
+        note: A remark for readers.
+    """
+
+    name: Name
+    source: Ref[Source] | None = None
+    note: Text | None = None
+
+
+@frozen(kw_only=True, repr=False, field_transformer=_ordered)
+class CalibrationList(FitValues):
+    """The fits of a chip and a framework, and what all of them have. The catalog has a document of the kind Calibration for each.
+
+    Attributes:
+        chip: Which chip. Example: h100-sxm
+        fits: The fits. A fit has the values of the list, and of its prior, that it does not state itself.
+    """
+
+    KIND: ClassVar[str] = "CalibrationList"
+
+    chip: Ref[Chip]
+    fits: tuple[Fit, ...]

@@ -19,6 +19,7 @@ BUILTIN = {
     "Power": ("power", "quotes"),
     "Software": ("software", "software"),
     "Model": ("models", "transformers.model"),
+    "CalibrationList": ("calibrations", "calibration"),
     "Calibration": ("calibrations", "calibration"),
     "Measurements": ("measured", "measurements"),
     "Scenarios": ("scenarios", "scenarios"),
@@ -26,7 +27,7 @@ BUILTIN = {
 }
 """The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""
 
-LISTS = {"PriceList": "Price", "Platforms": "Server"}
+LISTS = {"PriceList": "Price", "Platforms": "Server", "CalibrationList": "Calibration"}
 """The kinds whose documents are lists, each with the kind of the documents that a list is read as."""
 
 

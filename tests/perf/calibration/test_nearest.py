@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import trnspec
@@ -10,6 +12,7 @@ from tests.support.programs import ROOT
 from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.loading.files import shipped as folder
+from trnspec.model.document_text import document_text
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import training_cases
@@ -24,9 +27,9 @@ def catalog(tmp_path_factory):
     """The shipped catalog, and a calibration that has seen the rows of a table."""
     place = tmp_path_factory.mktemp("own") / "calibrations"
     place.mkdir()
-    text = shipped().graph.named("trainium1-neuron").document.text
-    text = text.replace("name: trainium1-neuron\n", "name: trainium1-seen\n").replace('era: "2024"', 'era: "2099"')
-    (place / "trainium1-seen.yaml").write_text(text)
+    data: Any = shipped().graph.named("trainium1-neuron").document.data
+    metadata, spec = {**data["metadata"], "name": "trainium1-seen"}, {**data["spec"], "era": "2099"}
+    (place / "trainium1-seen.yaml").write_text(document_text("Calibration", metadata, spec))
     return load([str(folder()), str(place.parent)])
 
 

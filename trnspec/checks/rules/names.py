@@ -65,9 +65,8 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     file = PurePath(node.document.file)
     stem = file.name.removesuffix(file.suffix)
-    is_listed = node.is_of(Price, Server) and stem.endswith(
-        ("-prices", "-platforms")
-    )  # the list has the name of the file
+    # The list has the name of the file.
+    is_listed = node.is_of(Calibration, Price, Server) and stem.endswith(("-calibrations", "-prices", "-platforms"))
     if file.suffix in (".yaml", ".yml") and stem != node.name and not is_listed:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from trnspec.loading.forms.fits import calibration_documents, list_name
 from trnspec.loading.forms.platforms import server_documents
 from trnspec.loading.forms.price_rows import documents_in_rows, metadata_of
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import Any
 
     from trnspec.model.document import Node
@@ -24,8 +25,7 @@ def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> 
         node: The list.
         rejected: The indices of items that are invalid.
     """
-    read = documents_in_rows if node.kind == "PriceList" else server_documents
-    return read(node.document, rejected)
+    return _READERS[node.kind](node.document, rejected)
 
 
 def list_problems(node: Node[Any]) -> Iterator[Problem]:
@@ -39,12 +39,24 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
     path, name = ("metadata", "name"), metadata.get("name")
     file = PurePath(document.file)
     stem = file.name.removesuffix(file.suffix)
-    expected = f"{node.spec.server}-prices" if node.kind == "PriceList" else f"{node.spec.chip}-platforms"
+    expected = _NAMES[node.kind](node.spec)
     if name is not None and name != expected:
         yield Problem("TRN205", f"the name of this list is {name!r}", document.place(path), f"write {expected}", path)
     elif name is not None and file.suffix in (".yaml", ".yml") and stem != name:
         message = f"the list {name!r} is in the file {file.name}"
         yield Problem("TRN205", message, document.place(path), f"rename the file to {name}{file.suffix}", path)
 
+
+_READERS = {
+    "PriceList": documents_in_rows,
+    "Platforms": server_documents,
+    "CalibrationList": calibration_documents,
+}
+
+_NAMES: Mapping[str, Callable[[Any], str]] = {
+    "PriceList": lambda spec: f"{spec.server}-prices",
+    "Platforms": lambda spec: f"{spec.chip}-platforms",
+    "CalibrationList": lambda spec: list_name(spec.chip.name, spec.framework),
+}
 
 _OF_ONE = ("aliases", "allow", "overrides")

@@ -184,12 +184,13 @@ def _where(origin: dict[str, Any]) -> dict[str, Any]:
     return {"where": origin["where"]} if "where" in origin else {}
 
 
-def list_text(server: str, prices: Iterable[Node[Price]]) -> str:
+def list_text(prices: Iterable[Node[Price]]) -> str:
     """The list of prices of a server whose rows are some Price documents of it.
 
     What a list cannot have is left out: a caller compares :func:`contents` of both.
     """
     documents = sorted(prices, key=lambda node: get_args(PriceType).index(node.spec.type))
+    server = documents[0].spec.server.name
     rows = [{k: row[k] for k in fields_of(PriceRow) if k in row} for node in documents for row in _rows(plain(node))]
     schema = _SCHEMA.search(documents[0].document.text)
     metadata = {"name": f"{server}-prices", "title": f"Prices of {server}"}

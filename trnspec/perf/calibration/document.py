@@ -28,7 +28,7 @@ _DIGITS = 4
 
 
 def document(  # noqa: PLR0913  # each is a line of the document
-    fitted: Fitted, *, name: str, of: str, software: str, source: str, date: str, schema: str,
+    fitted: Fitted, *, name: str, of: str, software: str, source: str, date: str, schema: str = "",
     tables: Sequence[FittedTable] = (), data: Sequence[str] = (), hashes: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The YAML text of a calibration.
