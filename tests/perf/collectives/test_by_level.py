@@ -50,18 +50,10 @@ QUICK = (
 """A torus of 4 x 4, with servers in a third dimension, switches, a ring, and networks between them."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *QUICK,
-        *(
-            pytest.param(name + count, marks=pytest.mark.slow)
-            for name in servers()
-            for count in ("", "*4")
-            if name + count not in QUICK
-        ),
-    ],
-)
+SLOW = [pytest.param(n, marks=pytest.mark.slow) for s in servers() for n in (s, f"{s}*4") if n not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_no_schedule_is_faster(name):
     where = system(name)
     if not where.rates or not where.bandwidth:

@@ -25,40 +25,30 @@ def rank(name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "algorithm", "steps", "local"),
+    ("on", "kind", "algorithm", "steps", "network_steps", "local", "network"),
     [
-        ("all-reduce", "ring", 14.0, 14 / 8),
-        ("all-gather", "ring", 7.0, 7 / 8),
-        ("reduce-scatter", "ring", 7.0, 7 / 8),
-        ("all-reduce", "recursive", 6.0, 14 / 8),
-        ("all-reduce", "direct", 2.0, 14 / 8),
-        ("all-reduce", "one-shot", 7.0, 7.0),
-        ("all-reduce", "in-network", 2.0, 9 / 8),
-        ("all-to-all", "direct", 3.0, 7 / 8),
-        ("broadcast", "ring", 7.0, 1.0),
-        ("send", "direct", 1.0, 1.0),
-    ],
-)
-def test_within_a_server(kind, algorithm, steps, local):
-    at = shape(rank("p5.48xlarge"), kind, algorithm, 8.0, 1.0)
-
-    assert (steps, 0.0, near(local / 450e9), 0.0) == (at.steps, at.network_steps, at.local, at.network)
-
-
-@pytest.mark.parametrize(
-    ("kind", "algorithm", "steps", "network_steps", "local", "network"),
-    [
+        ("p5.48xlarge", "all-reduce", "ring", 14.0, 0.0, 14 / 8, 0.0),
+        ("p5.48xlarge", "all-gather", "ring", 7.0, 0.0, 7 / 8, 0.0),
+        ("p5.48xlarge", "reduce-scatter", "ring", 7.0, 0.0, 7 / 8, 0.0),
+        ("p5.48xlarge", "all-reduce", "recursive", 6.0, 0.0, 14 / 8, 0.0),
+        ("p5.48xlarge", "all-reduce", "direct", 2.0, 0.0, 14 / 8, 0.0),
+        ("p5.48xlarge", "all-reduce", "one-shot", 7.0, 0.0, 7.0, 0.0),
+        ("p5.48xlarge", "all-reduce", "in-network", 2.0, 0.0, 9 / 8, 0.0),
+        ("p5.48xlarge", "all-to-all", "direct", 3.0, 0.0, 7 / 8, 0.0),
+        ("p5.48xlarge", "broadcast", "ring", 7.0, 0.0, 1.0, 0.0),
+        ("p5.48xlarge", "send", "direct", 1.0, 0.0, 1.0, 0.0),
         # A tree over four servers, whose ranks each carry an eighth of the buffer: 2 (1/8 - 1/32).
-        ("all-reduce", "ring", 14.0, 4.0, 14 / 8, 2 * 3 / 32),
-        ("all-gather", "ring", 7.0, 3.0, 7 / 8, 3 / 32),
+        ("p5.48xlarge*4", "all-reduce", "ring", 14.0, 4.0, 14 / 8, 2 * 3 / 32),
+        ("p5.48xlarge*4", "all-gather", "ring", 7.0, 3.0, 7 / 8, 3 / 32),
         # Switches reduce within servers only.
-        ("all-reduce", "in-network", 2.0, 4.0, 9 / 8, 2 * 3 / 32),
-        ("all-to-all", "direct", 3.0, 2.0, 7 / 32, 24 / 32),
-        ("send", "direct", 0.0, 1.0, 0.0, 1.0),
+        ("p5.48xlarge*4", "all-reduce", "in-network", 2.0, 4.0, 9 / 8, 2 * 3 / 32),
+        ("p5.48xlarge*4", "all-to-all", "direct", 3.0, 2.0, 7 / 32, 24 / 32),
+        ("p5.48xlarge*4", "send", "direct", 0.0, 1.0, 0.0, 1.0),
     ],
 )
-def test_over_the_network(kind, algorithm, steps, network_steps, local, network):
-    at = shape(rank("p5.48xlarge*4"), kind, algorithm, 32.0, 1.0)
+def test_steps_and_loads(on, kind, algorithm, steps, network_steps, local, network):
+    numbers = rank(on)
+    at = shape(numbers, kind, algorithm, float(numbers.ranks), 1.0)
 
     assert (steps, network_steps) == (at.steps, at.network_steps)
     assert (near(local / 450e9), near(network / 50e9)) == (at.local, at.network)
