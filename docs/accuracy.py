@@ -486,6 +486,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "clusters of a table: if there are two models of one family, as on one H100, the nearest row is that of the other model, which",
         "is closer than a fit across chips and frameworks. Estimates do not use its constant share, 1.6 times the ideal time of two models",
         "of 0.6 and 1.7 billion parameters: dense models of 8 and 32 billion on H100 and H200 take 4.5 to 5.5 times their ideal time.",
+        "Encoders are computed only here, by fits to decoders.",
         "",
         *table(
             [
