@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -119,6 +120,15 @@ def test_stale_names_and_paths(here) -> None:
         ("neuronlink-v3", "lanes.count"),
         ("neuronlink-v3", "lanes.rate"),
     ]
+
+
+def test_stale_screen(here) -> None:
+    page, full = here("audit", "--stale").out, here("audit", "--stale", "--full").out
+    hidden = int(re.search(r"--full: (\d+) more values", page)[1])
+
+    assert page.count("\n") <= SCREEN < full.count("\n")
+    assert "--full" not in full
+    assert hidden == len(listed(here)["rows"]) - len(re.findall(r" \d{4}[-\d]* +\d+$", page, re.MULTILINE))
 
 
 def test_whole_page_has_every_disagreement_in_full(here) -> None:

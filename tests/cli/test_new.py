@@ -163,6 +163,28 @@ def test_files_with_errors_are_not_written(here) -> None:
     assert [] == list(here.folder.glob("servers/*"))
 
 
+def test_a_price(here) -> None:
+    """It is a row for each region: of a new list, then of that list; an error leaves the list as it is."""
+    given = ("new", "price", "--source", "karpenter-pricing-2026-07", *values(server="trn1.32xlarge", type="reserved"))
+    regions = ("--set", "hourly.{us-east-1,us-west-2}=15.50 USD/h")
+    row = "    - {type: reserved, region: %s, price: 15.50 USD/h, source: karpenter-pricing-2026-07}\n"
+    file = here.folder / "prices/trn1.32xlarge-prices.yaml"
+    printed = here(*given, *regions)
+    new = here(*given, *regions, "--output", str(file))
+
+    assert [(0, ""), (0, "")] == [(done.status, done.err) for done in (printed, new)]
+    assert printed.out == file.read_text()
+    assert printed.out.endswith("spec:\n  server: trn1.32xlarge\n  rows:\n" + row % "us-east-1" + row % "us-west-2")
+    file.write_text(f"{printed.out.rstrip()}  # the last\n")
+    added = here(*given, "--set", "hourly.us-east-2=15.50 USD/h", "--output", str(file))
+    assert (0, f"{file}: a row added. Next: trnspec validate {file}\n") == (added.status, added.out)
+    assert file.read_text() == f"{printed.out.rstrip()}  # the last\n{row % 'us-east-2'}"
+    for wrong in (("--set", "hourly.us-east-2=1550 USD/h"), ("--set", "server=trn1.2xlarge", *regions)):
+        before = file.read_text()
+        assert here(*given, *wrong, "--output", str(file)).status in (1, 2)
+        assert before == file.read_text()
+
+
 def test_prompts(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("trnspec.cli.new.on_terminal", lambda: True)

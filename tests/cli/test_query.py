@@ -35,6 +35,18 @@ def test_the_same_as_in_python(here) -> None:
     assert len(rows(result.out)) > 1
 
 
+def test_a_text_that_no_document_has_is_noted(here) -> None:
+    """With the nearest that one has; not where nothing is near, nor for a text that a document has."""
+    noted = here("query", "server where region = us-est-2")
+    notes = [here("query", f"server where region = {name}").out.count("note: ") for name in ("mars", "us-east-2")]
+
+    assert [0, 0] == notes
+    assert 'note: no Server has "us-est-2" at region; did you mean' in noted.out
+    assert "'us-east-2'" in noted.out
+    (hint,) = json.loads(here("query", "server where not region = us-est-2", "--format", "json").out)["hints"]
+    assert "us-est-2" in hint
+
+
 def test_wrong_query(here) -> None:
     """Status 2, one message, the place marked."""
     result = here("query", "server where memory.capacity > 3 TB/s")

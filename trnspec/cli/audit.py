@@ -22,7 +22,7 @@ from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import SCREEN, colored, emit, formats, full_option, is_colored, versioned_json, width
+from trnspec.cli.render import SCREEN, colored, emit, fitted, formats, full_option, is_colored, versioned_json, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.reflection import dotted
@@ -95,7 +95,7 @@ def command(
     --stale, values without a recent source are listed, and the exit status is 0. With --pages, values that the page of
     their source does not print are listed. Exit status 1: there is one.
     """
-    _check_modes(names, narrowed=bool(verdicts) or full, **modes)
+    _check_modes(names, judged=bool(verdicts), full=full, **modes)
     for verdict in verdicts:
         if verdict not in _VERDICTS:
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
@@ -109,7 +109,7 @@ def command(
 
         sys.exit(int(list_unprinted(known, modes["pages"], documents, paths, format_)))
     if modes["stale"]:
-        _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_)
+        _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_, full=full)
         return
     with extra_hypotheses(registry().explanations):
         result = audit(known, documents)
@@ -136,7 +136,8 @@ def command(
 def _check_modes(
     names: tuple[str, ...],
     *,
-    narrowed: bool,
+    judged: bool,
+    full: bool,
     host: str | None,
     stale: bool,
     older_than: str | None,
@@ -144,10 +145,11 @@ def _check_modes(
 ) -> None:
     """Raise an error for options of --stale, --pages, --host and the audit that do not go together."""
     aged = stale or older_than is not None
+    narrowed = judged or full
     if pages is not None and (aged or narrowed or host is not None):
         raise UsageError("--pages goes with NAME and PATH, without --verdict, --full, --host and --stale")
-    if aged and (not stale or narrowed or host is not None):
-        raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
+    if aged and (not stale or judged or host is not None):
+        raise UsageError("--stale and --older-than go together, without --verdict and --host")
     if host is not None and (narrowed or len(names) > 1):
         raise UsageError(
             "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
@@ -320,7 +322,7 @@ def _entry(each: Disagreement) -> list[str]:
     for index, cause in enumerate(shown(each.causes)):
         lines.append(wrapped(_head("or".rjust(_LABEL) if index else "cause"), cause, width()))
     if each.rounding == "cannot explain it" and not each.causes:
-        lines.append(_head("cause") + "none of the usual causes closes the gap")
+        lines.append(_head("cause") + "none of the known causes closes the gap")
     if each.reason:
         lines.append(wrapped(_head("reason"), each.reason, width()))
     return lines
@@ -504,7 +506,9 @@ _AGE_COLUMNS = (
 )
 
 
-def _list_stale(graph: Graph, documents: Iterable[str], paths: Iterable[str], older_than: str, format_: str) -> None:
+def _list_stale(
+    graph: Graph, documents: Iterable[str], paths: Iterable[str], older_than: str, format_: str, *, full: bool
+) -> None:
     """Print the values whose newest source is older than a limit, oldest first.
 
     Args:
@@ -513,6 +517,7 @@ def _list_stale(graph: Graph, documents: Iterable[str], paths: Iterable[str], ol
         paths: Only these paths below ``spec`` and those below them; all if empty.
         older_than: The limit, such as ``12mo``.
         format_: One of the formats of :func:`~trnspec.cli.render.emit`.
+        full: Whether to print all of them, and not those that fit a screen.
 
     Raises:
         UsageError: The limit is not one.
@@ -524,15 +529,16 @@ def _list_stale(graph: Graph, documents: Iterable[str], paths: Iterable[str], ol
     stale = sorted((age for age in known if age.months > most), key=lambda age: (-age.months, age.name, age.at))
     emit(
         format_,
-        lambda: _stale_page(stale, len(known), most),
+        lambda: fitted(lambda shown: _stale_page(stale, shown, len(known), most), len(stale), full=full),
         lambda: _stale_table(stale),
         lambda: _about_ages(today, most, known),
     )
 
 
-def _stale_page(stale: Sequence[Age], known: int, most: int) -> Sequence[Block]:
+def _stale_page(stale: Sequence[Age], shown: int, known: int, most: int) -> Sequence[Block]:
     summary = f"{len(stale):,} of {known:,} values have no source of the last {most} months."
-    return [_stale_table(stale), summary] if stale else [summary]
+    hidden = [f"--full: {len(stale) - shown:,} more values"] if shown < len(stale) else []
+    return [_stale_table(stale[:shown]), *hidden, summary] if stale else [summary]
 
 
 def _stale_table(stale: Sequence[Age]) -> Table:

@@ -12,7 +12,7 @@ from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
+from trnspec.cli.render import emit, fitted, format_option, full_option, table_options, width
 from trnspec.cli.show import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
@@ -145,15 +145,18 @@ def command(
     common = [r for r in everything if r.have > 1 and r.at not in aligned]
     if format_ in ("text", "markdown"):
         chosen = everything if full else common
-        for shown in range(max(len(chosen), 1), 0, -1):
+        alone = len(everything) - len(chosen) - sum(r.at in aligned for r in everything if not full)
+
+        def wide(shown: int) -> Table:
             most = sorted(chosen, key=lambda r: importance(r.at))[:shown]
             kept = [row for row in chosen if row in most]
-            wide = _wide(nodes, base, kept, grouped=format_ == "text" and sort is None).sorted(sort).selected(columns)
-            alone = len(everything) - len(chosen) - sum(r.at in aligned for r in everything if not full)
-            page = _page(wide, heading, len(chosen) - len(kept), alone)
-            if full or format_ == "markdown" or lines_of(page) <= SCREEN:
-                break
-        emit(format_, lambda: page, lambda: wide)
+            grouped = format_ == "text" and sort is None
+            return _wide(nodes, base, kept, grouped=grouped).sorted(sort).selected(columns)
+
+        def page(shown: int) -> list[Block]:
+            return _page(wide(shown), heading, len(chosen) - shown, alone)
+
+        emit(format_, lambda: fitted(page, len(chosen), full=full), lambda: wide(len(chosen)))
     else:
         about = {"baseline": nodes[base].name, "documents": [n.name for n in nodes], "per": per}
         long = _long(nodes, base, everything if full else [r for r in everything if r.have > 1])

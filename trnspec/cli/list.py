@@ -14,7 +14,7 @@ from trnspec.catalog.system_table import main_figures, system_table, systems
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
 from trnspec.cli.help import documented
-from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
+from trnspec.cli.render import emit, fitted, format_option, full_option, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import words
@@ -85,7 +85,7 @@ def command(
     listing, units = _kind_table(graph, chosen.spec, nodes)
     listing = listing.sorted(sort).selected(columns)
 
-    def text() -> list[Block]:
+    def text() -> Sequence[Block]:
         hidden = _hidden(catalog, chosen, options)
         names = sorted(n.name for n in nodes if is_driver_name(graph, n))
         if not names or full or sort is not None:
@@ -107,7 +107,7 @@ def _titles(graph: Graph) -> Table:
     return table(columns, [(n.name, n.kind, n.metadata.title) for n in documents_in_order(graph)], "--columns")
 
 
-def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
+def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> Sequence[Block]:
     """The systems on a screen, then the number of other documents by kind."""
     from trnspec.api import registry
 
@@ -117,26 +117,26 @@ def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
     rest = [n for n in nodes if n.name not in names]
     counts = Counter("names of a driver" if is_driver_name(graph, n) else folders[n.kind] for n in rest)
     others = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    for shown in range(len(listed), 0, -1):
+
+    def page(shown: int) -> list[Block]:
         hidden = f"{len(listed) - shown} more systems, " if shown < len(listed) else ""
         last = wrapped("", f"Also {hidden}{others}: trnspec list KIND; --full lists every document.", width())
-        blocks: list[Block] = [system_table(graph, listed[:shown]), last]
-        if lines_of(blocks) <= SCREEN:
-            return blocks
-    return [f"{others}: trnspec list KIND; --full lists every document."]
+        return [system_table(graph, listed[:shown]), last]
+
+    return fitted(page, len(listed))
 
 
-def _listed(listing: Table, chosen: Kind, after: Sequence[Block], *, full: bool) -> list[Block]:
+def _listed(listing: Table, chosen: Kind, after: Sequence[Block], *, full: bool) -> Sequence[Block]:
     """The documents of a kind, on a screen unless all are wanted; the others are counted."""
     rows = listing.rows
     if not rows:
         return [f"There are no {chosen.folder}.", *after]
-    blocks: list[Block] = [listing, *after]
-    shown = len(rows)
-    while not full and shown > 1 and (excess := lines_of(blocks) - SCREEN) > 0:
-        shown = max(shown - max(excess // 2, 1), 1)
-        blocks = [evolve(listing, rows=rows[:shown]), f"--full: {len(rows) - shown} more {chosen.folder}", *after]
-    return blocks
+
+    def page(shown: int) -> list[Block]:
+        hidden = [f"--full: {len(rows) - shown} more {chosen.folder}"] if shown < len(rows) else []
+        return [evolve(listing, rows=rows[:shown]), *hidden, *after]
+
+    return fitted(page, len(rows), full=full)
 
 
 def _kind(name: str) -> Kind:

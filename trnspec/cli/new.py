@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
+from trnspec.atomic_write import write
 from trnspec.cli.common import write_new
 from trnspec.cli.formats import known as registry_of
 from trnspec.cli.help import Group, GroupedCommand, documented, new_option, option
@@ -195,22 +196,23 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
         stub: bool,
         **metadata: str | None,
     ) -> None:
-        if output is not None and FilePath(output).exists():
+        exists = output is not None and FilePath(output).exists()
+        if exists and (stub or kind.name != "Price"):
             raise UsageError(f"{output} exists; remove it, or name another file")
         name = name or named or (None if output is None else FilePath(output).stem)
         given = {"name": name, "title": metadata.pop("title") or name, **metadata}
         draft = Draft(kind, known, {key: text for key, text in given.items() if text})
         for text in values:
             draft.set(text)
+        draft.name()
         if not stub and draft.missing() and on_terminal():
             draft.prompt()
         missing = draft.missing()
         if stub or missing:
             text, failed = draft.stub(), not stub
         else:
-            text = draft.text()
-            file = output or f"{kind.folder}/{draft.data['metadata']['name']}.yaml"
-            failed = _has_errors(text, file, kind, known, catalog)
+            text, name = draft.written(output if exists else None)
+            failed = _has_errors(text, output or f"{kind.folder}/{name}.yaml", kind, known, catalog)
         if missing and not stub:
             lacking = ", ".join(_described(kind, path) for path in missing)
             click.echo(f"a {kind.name} requires {lacking}: a stub to be filled in", err=True)
@@ -218,11 +220,15 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
                 click.echo("hint: trnspec source lists the sources, trnspec new source writes one", err=True)
         if output is not None and failed and not missing:
             click.echo("nothing was written", err=True)
+        elif exists and not missing:
+            write({FilePath(str(output)): text.encode()})
+            click.echo(f"{output}: a row added. Next: trnspec validate {output}")
         else:
             write_new(output, lambda: text)
         if failed:
             raise click.exceptions.Exit(1)
 
+    added = "The price is a row of the list of its server: of FILE if it exists, else of a new list. "
     required = [(path, field_at(kind.spec, path[1:])) for path in Draft(kind, known, {}).missing() if path[0] == "spec"]
     example = [f"trnspec new {kind.name.lower()} NAME", *(["--source NAME"] if sourced else [])]
     example += [f"--set {dotted(p[1:])}='{_example(f)}'" for p, f in required[:_MOST_REQUIRED] if f is not None]
@@ -232,7 +238,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
         callback=callback,
         help=(
             f"Write the document NAME of the kind {kind.name}.\n\n{summary(kind.spec)} trnspec explain {kind.name.lower()} "
-            "lists the paths of its values. On a terminal, what is missing is prompted for; elsewhere a stub is written. "
+            f"lists the paths of its values. {added if kind.name == 'Price' else ''}On a terminal, what is missing is prompted for; elsewhere a stub is written. "
             "Values that are not known are left out."
         ),
         short_help=summary(kind.spec),
@@ -344,6 +350,25 @@ class Draft:
         metadata = self.data["metadata"]
         data = self._ordered({**self.data, "metadata": {"title": metadata.get("name", ""), **metadata}}, ())
         return document_text(self.kind.name, data["metadata"], data["spec"], api_version=self.kind.api_version)
+
+    def name(self) -> None:
+        """Name a price, which needs no name: as the document of its type is called."""
+        spec = self.data["spec"]
+        if self.kind.name == "Price" and {"server", "type"} <= spec.keys():
+            self.data["metadata"].setdefault("name", f"{spec['server']}-{spec['type']}")
+
+    def written(self, file: str | None) -> tuple[str, str]:
+        """The text to write and its name: of the document, of a price as a row of the list in a file or of a new list."""
+        from trnspec.loading.forms.price_rows import list_text, with_rows
+        from trnspec.loading.pipeline import load_document
+        from trnspec.yaml import read_file, read_text
+
+        text, name = self.text(), self.data["metadata"]["name"]
+        node = load_document(read_text(text), self.known).node if self.kind.name == "Price" else None
+        if node is None:  # also for a price that is wrong, which is reported
+            return text, name
+        server = node.spec.server.name
+        return list_text([node]) if file is None else with_rows(read_file(file), node), f"{server}-prices"
 
     def stub(self) -> str:
         """The text of the document, with what is missing as comments."""

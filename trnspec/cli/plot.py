@@ -30,7 +30,7 @@ def command() -> None:
     """Draw a chart as SVG, PNG or PDF: the end of the name of FILE decides.
 
     Charts of evaluations read what trnspec eval EVALUATOR --format json printed; trnspec eval EVALUATOR --plot FILE draws
-    the usual chart at once. Charts need the extra plot: pip install 'trnspec[plot]'. The same input gives the same bytes
+    the chart of the evaluator at once. Charts need the extra plot: pip install 'trnspec[plot]'. The same input gives the same bytes
     with one version of matplotlib.
     """
 

@@ -69,6 +69,7 @@ def _about(expression: str, result: Result[DocumentView], graph: Graph) -> dict[
         "query": expression,
         "units": dict(result.units),
         "undecided": [b.name for b in result.undecided],
+        "hints": list(result.hints),
         "figures": list(_figures(result, graph)),
     }
 
@@ -111,7 +112,7 @@ def _page(result: Result[DocumentView]) -> list[Block]:
     if result.undecided:
         names = ", ".join(b.name for b in result.undecided)
         blocks.append(wrapped("unknown for: ", names, width()))
-    return blocks
+    return [*blocks, *(wrapped("note: ", hint, width()) for hint in result.hints)]
 
 
 def _printed(result: Result[DocumentView]) -> Table:

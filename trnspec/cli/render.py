@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -115,6 +116,20 @@ def width() -> int:
 def lines_of(blocks: Sequence[Block]) -> int:
     """The number of lines of a page in the width to print in."""
     return rendered(blocks, width()).count("\n") + 1
+
+
+def fitted(page: Callable[[int], Sequence[Block]], rows: int, *, full: bool = False) -> Sequence[Block]:
+    """A page with as many rows as fit a screen, at least one; with all of them if ``full``.
+
+    Args:
+        page: Makes the page with a number of rows.
+        rows: The number of all rows.
+        full: Whether all are wanted.
+    """
+    whole = page(rows)
+    if full or rows < 2 or lines_of(whole) <= SCREEN:
+        return whole
+    return page(bisect_right(range(rows), SCREEN, lo=2, key=lambda count: lines_of(page(count))) - 1)
 
 
 def is_colored() -> bool:

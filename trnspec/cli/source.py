@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.citations import Citation, citations
-from trnspec.model.source import Rank, Source
+from trnspec.model.source import RANKS, Source
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @option(
     "--rank RANK",
     "Catalog",
-    f"Only sources of this rank: {', '.join(get_args(Rank))}.",
-    type=click.Choice(get_args(Rank)),
+    f"Only sources of this rank: {', '.join(RANKS)}.",
+    type=click.Choice(RANKS),
 )
 @option("--adopted", "Output", "Print only adopted values, not other claims.", is_flag=True)
 @table_options

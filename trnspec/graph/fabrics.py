@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.composition import chips
-from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.graph import Graph, directed, figure_at
 from trnspec.model.figure import Figure
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
@@ -94,7 +94,6 @@ def per_direction(graph: Graph, declared: Declared) -> float | None:
     link = graph.find(declared.link)
     if link is None:
         return None
-    one, both = (figure_at(link, ("spec", "bandwidth", name)) for name in ("per_direction", "both"))
-    if isinstance(one, Figure):
-        return float(one.value)
-    return float(both.value) / 2 if isinstance(both, Figure) else None
+    path, factor = directed(link, ("spec", "bandwidth"))
+    figure = figure_at(link, path)
+    return float(figure.value) * float(factor) if isinstance(figure, Figure) else None

@@ -9,6 +9,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+ONE = Fraction(1)
 
 
 def cached_by_graph(function: Callable[Concatenate[Graph, P], T]) -> Callable[Concatenate[Graph, P], T]:
@@ -205,6 +208,17 @@ def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Loc
 def figure_at(node: Node[Any], path: Path) -> Any:
     """The value at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
     return value_at(node.spec, path[1:])
+
+
+def directed(node: Node[Any], path: Path, direction: str = "per_direction") -> tuple[Path, Fraction]:
+    """The place of a bandwidth in one or in both directions, and the factor to it.
+
+    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
+    """
+    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
+    if figure_at(node, (*path, direction)) is None and figure_at(node, (*path, other)) is not None:
+        return (*path, other), factor
+    return (*path, direction), ONE
 
 
 @frozen

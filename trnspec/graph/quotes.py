@@ -45,7 +45,7 @@ REGIONS = frozenset(
 PRICE_TYPES: tuple[PriceType, ...] = get_args(PriceType)
 """The types of prices in the order in which they are listed."""
 
-USUAL_REGION = "us-east-1"
+DEFAULT_REGION = "us-east-1"
 """The region whose price is used if none is given and there is one; most publishers list it first."""
 
 
@@ -120,10 +120,10 @@ def quotes(
 
 
 def _preference(quote: Quote) -> tuple[object, ...]:
-    """By type; then the usual region, a stated region; then the newest date, the lowest price."""
+    """By type; then the default region, a stated region; then the newest date, the lowest price."""
     newest = tuple(-int(part) for part in (*quote.figure.as_of.split("-"), "0", "0")[:3] if part)
-    usual = (quote.region != USUAL_REGION, quote.place == UNSTATED)
-    return (PRICE_TYPES.index(quote.type), *usual, newest, quote.figure.value.value, quote.document.name, quote.place)
+    place = (quote.region != DEFAULT_REGION, quote.place == UNSTATED)
+    return (PRICE_TYPES.index(quote.type), *place, newest, quote.figure.value.value, quote.document.name, quote.place)
 
 
 def chosen(graph: Graph, server: Node[Server], type: PriceType, region: str | None = None) -> Quote | None:

@@ -43,10 +43,10 @@ class Settings:
             return False
         return not self.select or code == "TRN001" or any(code.startswith(c) for c in self.select)
 
-    def severity_of(self, code: str, usual: Severity) -> Severity:
+    def severity_of(self, code: str, default: Severity) -> Severity:
         """The severity of findings of this code in this run."""
         matches = [c for c in self.severity if code.startswith(c)]
-        return self.severity[max(matches, key=len)] if matches else usual
+        return self.severity[max(matches, key=len)] if matches else default
 
     def merged(self, other: Settings) -> Settings:
         """Override these settings by ``other``, which is closer to the user.

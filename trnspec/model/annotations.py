@@ -17,7 +17,7 @@ class Measures:
     """``None`` allows any dimension."""
 
     decimal: bool = False
-    """Whether the figure is usual in decimal units, as the capacity of a disk is."""
+    """Whether the figure is printed in decimal units, as the capacity of a disk is."""
 
 
 @frozen

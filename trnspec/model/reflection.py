@@ -163,7 +163,7 @@ class Field:
         return next((cls for cls in classes_in(self.shape) if cls is not Figure), None)
 
     def units(self, table: UnitTable = UNITS) -> tuple[str, ...]:
-        """The units of a figure, those nearest to the usual one first; empty for other types."""
+        """The units of a figure, those nearest to the commonly printed one first; empty for other types."""
         shape = item_of(self.shape)
         if not isinstance(shape, FigureShape) or shape.dimension is None:
             return ()

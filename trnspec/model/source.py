@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from attrs import frozen
 
@@ -20,6 +20,16 @@ Rank = Literal[
     "model-publisher",
     "third-party",
 ]
+
+RANKS: tuple[str, ...] = get_args(Rank)
+"""The ranks, the closest to the hardware first."""
+
+_LATEST = "-12-31"
+
+
+def end(date: str) -> str:
+    """The last day of a day, a month or a year, as a sortable text: every month ends on the 31st."""
+    return date if len(date) == len("2023-04-15") else date + _LATEST[len(date) - len("2023") :]
 
 
 @frozen(kw_only=True, repr=False)
@@ -52,3 +62,8 @@ class Source(ShortRepr):
     def standing(self) -> str:
         """The rank; ``no address`` marks a source that a reader cannot look up."""
         return self.rank if self.address else f"{self.rank}, no address"
+
+    @property
+    def precedence(self) -> tuple[bool, str, int]:
+        """Sort key, largest for the source that decides: publishers before third parties, the newest, the closest rank."""
+        return self.rank != "third-party", end(self.as_of), -RANKS.index(self.rank)

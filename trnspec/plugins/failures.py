@@ -32,15 +32,15 @@ class TimeLimitError(BaseException):
     """Code of a plugin took too long. Not an ``Exception``, so that the plugin does not catch it by accident."""
 
 
-def seconds_of(variable: str, usual: float, environ: Mapping[str, str] = os.environ) -> float:
-    """A limit in seconds: that of an environment variable, or the usual one.
+def seconds_of(variable: str, default: float, environ: Mapping[str, str] = os.environ) -> float:
+    """A limit in seconds: that of an environment variable, or the default.
 
     Raises:
         UsageError: The variable is not a number above 0 and up to 3600.
     """
     text = environ.get(variable, "").strip()
     if not text:
-        return usual
+        return default
     if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text, re.ASCII) or not 0 < float(text) <= 3600:
         raise UsageError(f"{variable} is a number of seconds above 0 and up to 3600, not {text!r}")
     return float(text)

@@ -195,7 +195,7 @@ class UnitTable:
         return next((u for u in self.units if u.dimension is dimension and u.factor == unit.factor), None)
 
     def choices(self, dimension: Dimension | None) -> str:
-        """A hint that lists the units of a dimension, at most eight, the usual one first."""
+        """A hint that lists the units of a dimension, at most eight, the commonly printed one first."""
         if dimension is None:
             return "use a unit such as " + ", ".join(d.usual for d in list(Dimension)[:6])
         symbols = [unit.symbol for unit in self.units if unit.dimension is dimension and "bit" not in unit.symbol]
@@ -204,7 +204,7 @@ class UnitTable:
         return f"units of {dimension.word}: {', '.join(symbols[:8])}{more}"
 
     def suggest(self, spelling: str, dimension: Dimension | None = None) -> str:
-        """A hint for an unknown spelling: the usual mistakes first, then the nearest spellings."""
+        """A hint for an unknown spelling: common mistakes first, then the nearest spellings."""
         if scope := self._scope(spelling):
             return scope
         ambiguous = self._ambiguous(spelling, dimension)

@@ -92,7 +92,7 @@ class Entry:
         totals: The totals over its parts, with the values of other sources where no figure is adopted.
         prices: The prices of a server, by type and place.
         power: The powers of a chip or a system that documents of the kind Power state, by type.
-        usual: Of each type of price the one that evaluators use, under ``prices.TYPE``.
+        chosen: Of each type of price the one that evaluators use, under ``prices.TYPE``.
     """
 
     node: Node[Any]
@@ -101,7 +101,7 @@ class Entry:
     totals: tuple[Value, ...] = ()
     prices: tuple[Value, ...] = ()
     power: tuple[Value, ...] = ()
-    usual: tuple[Value, ...] = field(default=(), repr=False)
+    chosen: tuple[Value, ...] = field(default=(), repr=False)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -122,11 +122,11 @@ def entry(graph: Graph, node: Node[Any]) -> Entry:
     quoted = [_of_quoted(graph, fact) for fact in quoted_facts(graph, node) if fact.figure is not None]
     prices = tuple(value for value in quoted if value.at.startswith("prices."))
     power = tuple(value for value in quoted if value.at.startswith("power."))
-    usual: dict[str, Value] = {}
+    chosen: dict[str, Value] = {}
     for value in prices:
         at = value.at.rpartition(".")[0]
-        usual.setdefault(at, evolve(value, at=at, label=at))
-    return Entry(node, file_of(node), stated, totals, prices, power, tuple(usual.values()))
+        chosen.setdefault(at, evolve(value, at=at, label=at))
+    return Entry(node, file_of(node), stated, totals, prices, power, tuple(chosen.values()))
 
 
 def file_of(node: Node[Any]) -> str:

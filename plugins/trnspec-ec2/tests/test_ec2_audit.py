@@ -104,7 +104,7 @@ def test_beside_a_recorded_reason_a_cause_is_a_guess() -> None:
     new = run("audit", "-", stdin=json.dumps([changed]).encode()).out
 
     assert [["record", "catalog", "cause", "new"]] * 2 == labelled(new)
-    assert "  cause     none of the usual causes closes the gap\n" in new
+    assert "  cause     none of the known causes closes the gap\n" in new
 
 
 def test_a_figure_without_an_adopted_value_is_recorded_as_a_claim() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.versions.as_of import as_of, end
+from trnspec.catalog.versions.as_of import as_of
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.graph import references
 from trnspec.loading.structure import plain
-from trnspec.model.source import Source
+from trnspec.model.source import Source, end
 
 DATES = st.builds(
     lambda y, m, d, n: f"{y}-{m:02}-{d:02}"[:n],

@@ -117,7 +117,7 @@ ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "fou
 @pytest.mark.parametrize(
     ("found", "explanations"),
     [
-        ([], "none of the usual causes closes the gap"),
+        ([], "none of the known causes closes the gap"),
         ([ONE], "likely cause: one"),
         ([ONE, TWO], "several causes would close the gap: one; or two"),
         ([ONE, TWO, THREE, FOUR], "several causes would close the gap: one; or two; or three; or 1 more"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from tests.support.rules import bare, claim, shipped
 from trnspec.checks.reconcile.relations import claimed_paths, relations
@@ -47,6 +48,21 @@ def test_the_sums_of_the_catalog(name, total, term, level):
 @pytest.mark.parametrize("name", ["trainium2", "trainium3"])
 def test_ports_that_combine_links_or_leave_the_server_are_in_no_relation(name):
     assert not [level for chip, _, _, level in described(shipped()) if (chip, level) == (name, "ports of a chip")]
+
+
+def test_a_chip_without_systems_is_compared_as_the_chips_with_its_link():
+    """A copy of trainium3, whose lanes are more than its ports, is in no relation; one of trainium1 is."""
+    levels = []
+    for name in ("trainium3", "trainium1"):
+        graph = shipped()
+        node = graph.named(name)
+        copied = evolve(node, metadata=evolve(node.metadata, name="acme", aliases=()))
+        graph = Graph({**graph.nodes, "acme": copied})
+        levels.append(
+            [r.level for r in relations(graph) if r.level == "ports of a chip" and r.total.node.name == "acme"]
+        )
+
+    assert [0, 1] == [len(each) for each in levels]
 
 
 def test_links_in_a_server_and_between_servers_add_up():

@@ -150,10 +150,15 @@ COUNTED = (*SERVERS, "trn3-gen1-server", "trn3-gen2-server")
 
 @pytest.mark.parametrize(
     ("source", "doubted"),
-    [("neuron-trn1-2023-02", 0), ("neuron-trn2-2026-08", None), ("neuron-availability-survey-2026-10", 0)],
+    [
+        ("neuron-trn1-2023-02", 0),
+        ("neuron-trn2-2026-08", 0),
+        ("neuron-trainium2-2026-08", None),
+        ("neuron-availability-survey-2026-10", 0),
+    ],
 )
 def test_the_older_of_two_sources_or_the_third_party_is_doubted(source, doubted):
-    """Of a claim and a figure that is in no sum."""
+    """Of a claim and a figure that is in no sum; of two sources of one date that of a system, and of one source the figure."""
     graph = claim(put(bare(), "trainium2", "power", "500 W"), "trainium2", "spec.power", "400 W", source=source)
     found = suspects(relations(graph), graph=graph)
 

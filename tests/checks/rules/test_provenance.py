@@ -47,7 +47,7 @@ def said(name: str, *claims: tuple[str, str | int, str]) -> Graph:
         ("neuronlink-v2", DIRECTION, "48 Gb/s", "48 GB/s", "bits for bytes or the reverse: 48 GB/s was meant"),
         ("neuronlink-v2", DIRECTION, "48 GB/s", "96 GB/s", "one direction instead of both: 2 x 48 GB/s closes the gap"),
         ("neuronlink-v2", DIRECTION, "up to 96 MB/s", "96 GB/s", "a wrong unit prefix: up to 96 GB/s was meant"),
-        ("neuronlink-v2", DIRECTION, "31 GB/s", "97 GB/s", "none of the usual causes closes the gap"),
+        ("neuronlink-v2", DIRECTION, "31 GB/s", "97 GB/s", "none of the known causes closes the gap"),
         ("neuronlink-v2", DIRECTION, "1.3 TB/s", "1.38 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
         ("neuronlink-v2", DIRECTION, "1.38 TB/s", "1.3 TB/s", "truncation: digits after 1.3 TB/s were cut off"),
         ("trn2-ultraserver", TOTAL, "3,200 Gbps", "12,800 Gbps", "of one part, 3,200 Gbps, was used for the whole"),

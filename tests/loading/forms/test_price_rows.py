@@ -10,6 +10,7 @@ import pytest
 from tests.support.programs import ROOT
 from tests.support.rules import KNOWN
 from trnspec.api import validate
+from trnspec.diagnostics import Severity
 from trnspec.loading.files import documents_in
 from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
@@ -131,3 +132,18 @@ def test_a_finding_is_at_its_row(tmp_path) -> None:
     assert {(Path(d.where.file).name, d.where.place.line, d.where.place.column) for d in found} == {
         (original.name, number, re.search(r"2\.150", text).start() + 1)
     }
+
+
+@pytest.mark.parametrize(
+    "wrong", ["region: us-east-1, price: 1 USD/h, source: a", "type: spott, region: us-east-1, source: a", None]
+)
+def test_a_row_without_a_valid_type_leaves_the_findings_of_others(tmp_path, wrong) -> None:
+    """The errors of the row, and what only the rules find in the others."""
+    file = tmp_path / "prices" / "trn1.2xlarge-prices.yaml"
+    file.parent.mkdir()
+    text = rows(wrong or "", "type: spot, region: us-east-1, price: 0.2198 USD/h, source: no-such-source")
+    file.write_text(text if wrong else text.replace("- {}", "- 5"))
+    found = {(d.code, d.where.place.line) for d in validate([file]).report.diagnostics if d.severity is Severity.ERROR}
+
+    assert ("TRN201", 8) in found
+    assert {line for code, line in found if code != "TRN201"} == {7}

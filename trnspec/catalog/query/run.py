@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.catalog.query.check import Check, QueryColumn, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
@@ -26,6 +26,7 @@ from trnspec.catalog.query.tree import (
     QueryError,
     Quotient,
     Term,
+    Word,
 )
 from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import library
@@ -59,6 +60,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
         units: The base unit of each column of figures; columns of counts and texts have none.
         cells: For each document the value of each column with its text; ``None`` if it is unknown.
         undecided: The documents for which the condition is unknown.
+        hints: Sentences on texts of the condition that no document has, with the nearest that one has.
     """
 
     rows: tuple[T_co, ...]
@@ -66,6 +68,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
     units: Mapping[str, str]
     cells: tuple[tuple[PathValue | None, ...], ...] = field(repr=False)
     undecided: tuple[T_co, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
@@ -73,7 +76,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
     def __getitem__(self, index: slice) -> Result[T_co]: ...
     def __getitem__(self, index: int | slice) -> T_co | Result[T_co]:
         if isinstance(index, slice):
-            return Result(self.rows[index], self.columns, self.units, self.cells[index], self.undecided)
+            return evolve(self, rows=self.rows[index], cells=self.cells[index])
         return self.rows[index]
 
     def __len__(self) -> int:
@@ -119,6 +122,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
         yield "", table(columns, [tuple(None if cell is None else cell.text for cell in row) for row in self.cells])
         if self.undecided:
             yield "", f"unknown for: {', '.join(getattr(row, 'name', str(row)) for row in self.undecided)}"
+        yield from (("", hint) for hint in self.hints)
 
     def __repr__(self) -> str:
         names = ", ".join(getattr(row, "name", str(row)) for row in self.rows)
@@ -171,6 +175,7 @@ def query(
         {c.name: c.holds.base for c in shown if isinstance(c.holds, Dimension)},
         tuple(tuple(c.read(n) for c in shown) for n in nodes),
         tuple(view(n) for n, answer in answers if answer is None),
+        () if parsed.where is None else tuple(dict.fromkeys(_hints(parsed.where, check))),
     )
 
 
@@ -234,16 +239,35 @@ def _columns(given: list[str], query: Query, check: Check) -> list[QueryColumn]:
 
 
 def _mentioned(condition: Condition, check: Check) -> Iterator[Term]:
-    if isinstance(condition, Comparison):
-        sides = condition.left, check.with_text(condition).right
-        yield from (side for side in sides if isinstance(side, (PathTerm, Quotient)))
-    elif isinstance(condition, (Known, Flag)):
-        yield condition.path
-    elif isinstance(condition, Not):
-        yield from _mentioned(condition.inner, check)
+    for leaf in _leaves(condition):
+        if isinstance(leaf, Comparison):
+            sides = leaf.left, check.with_text(leaf).right
+            yield from (side for side in sides if isinstance(side, (PathTerm, Quotient)))
+        else:
+            yield leaf.path
+
+
+def _leaves(condition: Condition) -> Iterator[Comparison | Known | Flag]:
+    """The comparisons and the other parts of a condition that have no parts."""
+    if isinstance(condition, (Comparison, Known, Flag)):
+        yield condition
     else:
-        for part in condition.parts:
-            yield from _mentioned(part, check)
+        for part in (condition.inner,) if isinstance(condition, Not) else condition.parts:
+            yield from _leaves(part)
+
+
+def _hints(condition: Condition, check: Check) -> Iterator[str]:
+    """A sentence for each text that is compared with a path, but that no document has there."""
+    for leaf in _leaves(condition):
+        comparison = check.with_text(leaf) if isinstance(leaf, Comparison) else None
+        if comparison is None or not isinstance(comparison.left, PathTerm) or not isinstance(comparison.right, Word):
+            continue
+        column, word = check.column(comparison.left), comparison.right
+        if column.holds in (Sort.WORD, Sort.WORDS) and not column.words and column.target is None:
+            cells = [str(cell.value) for n in check.graph.of(check.spec) if (cell := column.read(n)) is not None]
+            known = {each for cell in cells for each in (cell.split(", ") if column.holds is Sort.WORDS else [cell])}
+            if word.text not in known and (hint := did_you_mean(word.text, sorted(known))):
+                yield f"no {check.spec.__name__} has {word} at {column.name}; {hint}"
 
 
 def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) -> list[Node[Any]]:

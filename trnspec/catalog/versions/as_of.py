@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -35,7 +35,7 @@ from trnspec.model.reflection import (
     value_at,
 )
 from trnspec.model.rounded import count_of
-from trnspec.model.source import Rank, Source
+from trnspec.model.source import Source, end
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.yaml import Path
 
@@ -47,16 +47,9 @@ if TYPE_CHECKING:
     from trnspec.quantities.units import UnitTable
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
-_RANKS: tuple[str, ...] = get_args(Rank)
 _CURRENT = (None, "agrees", "rounded")
 """Verdicts on claims that agree with the value adopted today."""
 _SUPERSEDED = "superseded"
-_LATEST = "-12-31"
-
-
-def end(date: str) -> str:
-    """The last day of a day, a month or a year, as a sortable text: every month ends on the 31st."""
-    return date if len(date) == len("2023-04-15") else date + _LATEST[len(date) - len("2023") :]
 
 
 def as_of(graph: Graph, date: str) -> tuple[Graph, dict[str, str]]:
@@ -119,20 +112,20 @@ class _Candidate:
     """A claim published by the date."""
 
     claim: Claim
-    date: str
-    rank: int
+    source: Source
     inferred: bool
     says: Quantity | int | str
 
     @property
-    def recent(self) -> tuple[bool, str, int, bool]:
-        """Sort key; the claim that decides comes last: publishers over third parties, then the newest."""
-        return (_RANKS[self.rank] != "third-party", self.date, -self.rank, self.inferred)
+    def recent(self) -> tuple[tuple[bool, str, int], bool]:
+        """Sort key; the claim that decides comes last."""
+        return self.source.precedence, self.inferred
 
     @property
     def near(self) -> tuple[bool, int, str]:
         """Sort key of claims with the same value; the one to cite comes last."""
-        return (self.claim.verdict != "rounded", -self.rank, self.date)
+        _, date, rank = self.source.precedence
+        return self.claim.verdict != "rounded", rank, date
 
 
 @frozen
@@ -234,7 +227,7 @@ class _Dated:
             says = _typed(claim.says, shape, self.node.units)
             if says is not None and end(source.as_of) <= self.limit:
                 inferred = source.dating == "not-before"
-                yield _Candidate(claim, end(source.as_of), _RANKS.index(source.rank), inferred, says)
+                yield _Candidate(claim, source, inferred, says)
 
     def _later(self, path: Path, figure: Figure) -> str:
         """The message with the date at which a figure was first published."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -11,10 +11,10 @@ from trnspec.checks.reconcile.hints import NOT_EXPLAINED, sentence
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
-from trnspec.checks.reconcile.suspects import Suspect
+from trnspec.checks.reconcile.suspects import Suspect, precedence
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
-from trnspec.model.source import Rank, Source
+from trnspec.model.source import Source
 from trnspec.plugins.api import Finding
 from trnspec.quantities.quantity import Quantity
 from trnspec.yaml import Path
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
-_RANKS: tuple[str, ...] = get_args(Rank)
 _EITHER = ("rounding", "truncation", "part-for-whole", "whole-for-part")
 """Causes that are reported for either claim, because each applies to one side only."""
 
@@ -35,7 +34,7 @@ class Conflict:
     """Two claims of one document that contradict each other where no figure is adopted.
 
     Attributes:
-        doubted: The claim with the lower precedence (rank, then date).
+        doubted: The claim with the lower precedence.
         other: The claim with the higher precedence.
         paths: Every path that both claims concern, at least one; the first is that of the two sites.
     """
@@ -99,13 +98,6 @@ def causes(conflict: Conflict, graph: Graph) -> list[Explanation]:
     return [*own, *(e for e in others if not own or (e.id in _EITHER and e.id not in {o.id for o in own}))]
 
 
-def _source(site: Site, graph: Graph) -> Source | None:
-    """The source of a claim; ``None`` if the reference is invalid, which is reported elsewhere."""
-    assert site.claim is not None  # both sides are claims
-    node = graph.find(site.node.claims[site.claim].source)
-    return node.spec if node is not None and isinstance(node.spec, Source) else None
-
-
 def _open(node: Node[Any]) -> dict[Path, list[int]]:
     """The claims without a verdict, by path, for figures and counts that have no adopted value."""
     indices: dict[Path, list[int]] = {}
@@ -134,20 +126,17 @@ def _relation(site: Site, other: Site) -> Relation:
     return Relation(site, (Term((), other),), CLAIM)
 
 
-def _precedence(site: Site, graph: Graph) -> tuple[int, str, int]:
-    """A sort key that is largest for the claim that would be adopted: closer rank, newer date, first in the file."""
+def _precedence(site: Site, graph: Graph) -> tuple[tuple[bool, str, int], int]:
+    """A sort key that is largest for the claim that would be adopted: that of its source, then the first in the file."""
     assert site.claim is not None  # both sides are claims
-    source = _source(site, graph)
-    if source is None:
-        return -len(_RANKS), "", -site.claim
-    return -_RANKS.index(source.rank), source.as_of, -site.claim
+    return precedence(site, graph), -site.claim
 
 
 def _described(site: Site, graph: Graph) -> str:
     assert site.claim is not None  # both sides are claims
-    source = _source(site, graph)
-    date = f" ({source.as_of})" if source is not None else ""
-    return f"{site.value} according to {site.node.claims[site.claim].source}{date}"
+    name = site.node.claims[site.claim].source
+    source = graph.lookup(name.name, Source)
+    return f"{site.value} according to {name}" + ("" if source is None else f" ({source.spec.as_of})")
 
 
 def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:

@@ -30,9 +30,9 @@ class Budget:
 
 
 def sentence(explanations: Sequence[Explanation]) -> str:
-    """The hint of a finding: the likely cause, several possible causes, or that no usual cause fits."""
+    """The hint of a finding: the likely cause, several possible causes, or that no known cause fits."""
     if not explanations:
-        return "none of the usual causes closes the gap"
+        return "none of the known causes closes the gap"
     if len(explanations) == 1:
         return f"likely cause: {explanations[0].sentence}"
     return f"several causes would close the gap: {'; or '.join(shown(explanations))}"

@@ -1,4 +1,4 @@
-"""Usual explanations of a disagreement between two figures, each checked by arithmetic.
+"""Common explanations of a disagreement between two figures, each checked by arithmetic.
 
 A hypothesis is a sentence and a test. It is reported only if it closes the gap: the figure, changed as the hypothesis
 states, agrees with the value that the failing relations expect.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from trnspec.checks.reconcile.audit import Disagreement
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.graph.facts import facts
 from trnspec.model.reflection import dotted
-from trnspec.model.source import Rank, Source
+from trnspec.model.source import RANKS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
 _SETTLED = frozenset({"agrees", "rounded"})
-_RANKS = {rank: n for n, rank in enumerate(get_args(Rank))}
 
 
 @frozen(kw_only=True)
@@ -116,6 +115,6 @@ def _importance(graph: Graph, each: Disagreement) -> tuple[int, bool, int, float
     """Sorts what is not recorded first, then what is not resolved; vendors before third parties, large gaps first."""
     settled = {"found": 0, "unresolved": 1, "coarse": 3, "word": 4, "rounded": 5}.get(each.verdict, 2)
     nodes = [graph.nodes.get(c.source) for c in each.conflicting]
-    ranks = [_RANKS[n.spec.rank] for n in nodes if n is not None and isinstance(n.spec, Source)]
+    ranks = [RANKS.index(n.spec.rank) for n in nodes if n is not None and isinstance(n.spec, Source)]
     ratio = 0.0 if each.gap is None or each.gap <= -1 else abs(math.log1p(each.gap))
-    return settled, each.gap is None, min(ranks, default=len(_RANKS)), -ratio
+    return settled, each.gap is None, min(ranks, default=len(RANKS)), -ratio

@@ -288,13 +288,13 @@ _RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN80
 
 
 def _blamed(conflicts: list[PriceConflict], offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
-    """One conflict for each price to blame, with the narrowest bounds; of two that with less support, then the unusual one."""
+    """One conflict for each price to blame, with the narrowest bounds; of two that with less support, then that far from the median."""
     support: dict[Offer, int] = {}
-    usual = _usual(offers)
+    medians = _medians(offers)
 
     def wrong(most: list[Offer]) -> Offer:
         support.update({o: _support(o, offers) for o in most if o not in support})
-        return min(most, key=lambda o: (support[o], -_unusual(o, usual), o.document.name, o.place))
+        return min(most, key=lambda o: (support[o], -_distance(o, medians), o.document.name, o.place))
 
     yield from blamed(conflicts, wrong, _informative)
 
@@ -310,7 +310,7 @@ _LATE = ("TRN805", "TRN808")
 """Rules that are reported where no comparison with a price of the same chip is violated."""
 
 
-def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
+def _medians(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
     """The median price per rate by type."""
     from statistics import median
 
@@ -321,9 +321,9 @@ def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
     return {type_: median(values) for type_, values in prices.items()}
 
 
-def _unusual(offer: Offer, usual: Mapping[PriceType, float]) -> float:
-    """Distance of a price per rate from the usual one of its type, as a logarithm."""
-    return abs(math.log(offer.value / offer.rate / usual[offer.type])) if offer.rate else 0.0
+def _distance(offer: Offer, medians: Mapping[PriceType, float]) -> float:
+    """Distance of a price per rate from the median of its type, as a logarithm."""
+    return abs(math.log(offer.value / offer.rate / medians[offer.type])) if offer.rate else 0.0
 
 
 def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:

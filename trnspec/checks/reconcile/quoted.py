@@ -98,7 +98,7 @@ def blamed(
         conflicts = [one for one in conflicts if worst not in one.parties]
 
 
-def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: str, usual: float | None = None) -> str:
+def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: str, near: float | None = None) -> str:
     """The likely cause of a wrong value: a power of ten, or one chip instead of all; empty if neither is within the bounds.
 
     Args:
@@ -106,7 +106,7 @@ def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: st
         count: Chips of the product.
         unit: The unit of the value.
         what: The name of the quantity.
-        usual: The value that the corrected one is likely near; the middle of the bounds by default.
+        near: The value that the corrected one is likely near; the middle of the bounds by default.
     """
     if conflict.bounds is None:
         return ""
@@ -115,7 +115,7 @@ def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: st
     if count > 1:
         whole = value * count
         causes.append((whole, f"the {what} of one chip: {count:,.0f} x {value:,.6g} = {whole:,.6g} {unit}"))
-    center = math.sqrt(low * high) if usual is None else usual
+    center = math.sqrt(low * high) if near is None else near
     fits = [(abs(math.log(other / center)), text) for other, text in causes if low <= other <= high]
     return min(fits)[1] if fits else ""
 

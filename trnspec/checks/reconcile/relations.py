@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.sites import CLAIM, ONE, Relation, Site, Term, is_multiple
+from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term, is_multiple
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -26,7 +26,7 @@ from trnspec.graph.composition import (
     word,
 )
 from trnspec.graph.formulas import value_of
-from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.graph import ONE, cached_by_graph, directed, figure_at
 from trnspec.graph.provenance import source_of
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -323,14 +323,9 @@ def _of_table(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relatio
 
 
 def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
-    """Location of a rate in one or in both directions, and the factor to it.
-
-    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
-    """
-    own = site(node, f"{path}.{direction}")
-    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
-    stated = site(node, f"{path}.{other}")
-    return (stated, factor) if own.value is None and stated.value is not None else (own, ONE)
+    """The site of a rate in one or in both directions, and the factor to it."""
+    at, factor = directed(node, ("spec", *path.split(".")), direction)
+    return Site(node, at), factor
 
 
 def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
@@ -349,14 +344,17 @@ def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
 
 
 def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
-    """The links of a chip against its ports, where a port is one link and no further links leave the server."""
+    """The links of a chip against its ports, where a port is one link and no further links leave the server.
+
+    A chip that no UltraServer has is compared as the chips with the same link.
+    """
     links = chip.spec.links
-    link = _find(graph, links.link if links else None)
+    link, systems = _find(graph, links.link if links else None), _ultraservers(graph)
     if link is None or not all(
         ultraserver.spec.fabric is not None
         and ultraserver.spec.between_servers is None
         and _uses_all_links(ultraserver.spec.fabric, chip)
-        for ultraserver in _ultraservers(graph).get(chip.name, ())
+        for ultraserver in systems.get(chip.name, systems.get(link.name, ()))
     ):
         return
     for direction in _DIRECTIONS:
@@ -410,13 +408,15 @@ def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
 
 @cached_by_graph
 def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
-    """The UltraServers of each chip, by name: its links may leave their server."""
-    by_chip: dict[str, list[Node[UltraServer]]] = {}
+    """The UltraServers of each chip, and of each link of chips, by name: its links may leave their server."""
+    by_name: dict[str, list[Node[UltraServer]]] = {}
     for ultraserver in graph.of(UltraServer):
         chip = _chip_of(ultraserver, graph)
         if chip is not None:
-            by_chip.setdefault(chip.name, []).append(ultraserver)
-    return by_chip
+            by_name.setdefault(chip.name, []).append(ultraserver)
+            if chip.spec.links is not None and chip.spec.links.link is not None:
+                by_name.setdefault(chip.spec.links.link.name, []).append(ultraserver)
+    return by_name
 
 
 def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.graph import at, figure_at
+from trnspec.graph.graph import ONE, at, figure_at
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import NumberShape, dotted, shape_at
@@ -105,9 +105,6 @@ def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
     if isinstance(says, int):
         return says
     return parse_or_none(says, units)
-
-
-ONE = Fraction(1)
 
 
 @frozen

@@ -22,7 +22,7 @@ from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
 from trnspec.model.ref import Ref
-from trnspec.model.source import Source
+from trnspec.model.source import RANKS, Source
 from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
 
@@ -236,9 +236,9 @@ FAR_BETTER = 10
 def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key] = ()) -> Site:
     """The site of a failing relation that is doubted first where nothing else decides.
 
-    A total is stated as a check.  Of a claim and the adopted figure it is the one of a third party or, if both or none is,
-    of the older source: an older claim needs a verdict, and a figure that a claim of the same or a later date contradicts
-    was probably copied wrongly.  It is the adopted figure too where the sums support the claim, and the part where other
+    A total is stated as a check.  Of a claim and the adopted figure it is the one whose source has the lower precedence:
+    an older claim needs a verdict, and a figure that a claim of the same source or a later date contradicts was probably
+    copied wrongly.  It is the adopted figure too where the sums support the claim, and the part where other
     documents of the family have the value of the total or of the claim.
     """
     claim = relation.total
@@ -250,12 +250,14 @@ def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key]
         return adopted if len(relation.terms) == 1 and is_alone else claim
     if adopted.key in contested or is_alone:
         return adopted
-    precedence = []
-    for ref in (claim.node.claims[claim.claim].source, source_of(adopted.node, adopted.path)):
-        node = None if ref is None else graph.find(ref)
-        source = node.spec if node is not None and node.is_of(Source) else None
-        precedence.append((False, "") if source is None else (source.rank != "third-party", source.as_of))
-    return claim if precedence[0] < precedence[1] else adopted
+    return claim if precedence(claim, graph) < precedence(adopted, graph) else adopted
+
+
+def precedence(site: Site, graph: Graph) -> tuple[bool, str, int]:
+    """The precedence of the source of a value; the lowest if it has none or an invalid one, which is reported elsewhere."""
+    ref = source_of(site.node, site.path) if site.claim is None else site.node.claims[site.claim].source
+    source = None if ref is None else graph.lookup(ref.name, Source)
+    return (False, "", -len(RANKS)) if source is None else source.spec.precedence
 
 
 def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:

@@ -90,7 +90,7 @@ def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding
     """A source with the rank of a vendor whose publisher and address are those of another.
 
     Why:
-        Of two sources that differ, the one of the closer rank is adopted. A page of a third party with the rank of a
+        Of two sources that differ, one of a third party is not adopted. A page of a third party with the rank of a
         vendor would replace the figures of the vendor. A vendor is named in the publisher or in the host of the address,
         by one of the words "amazon", "aws", "nvidia" and so on, or by the first word of the name or title of a chip. A
         publisher of several sources that all have the rank of a vendor is one, too; other publishers are reported for

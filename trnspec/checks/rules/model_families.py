@@ -1,4 +1,4 @@
-"""Models compared with the models that they are built on, with their family, and with the usual sizes of hardware."""
+"""Models compared with the models that they are built on, with their family, and with common sizes of hardware."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _SHARED: tuple[Path, ...] = (
     *(("recurrence", part) for part in ("key_size", "value_size", "key_heads", "kernel")),
     ("experts", "shared"),
 )
-"""The dimensions that models of one family usually share, whatever their size."""
+"""The dimensions that models of one family mostly share, whatever their size."""
 
 _SIZED = re.compile(r"a?[0-9]+(\.[0-9]+)?(x[0-9]+)?[mbt]")
 
@@ -178,10 +178,10 @@ def family_outlier(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         if not counts or min(counts.values()) < OTHERS:
             continue
         relatives = relatives or [n for n in members if n.name != model.name]
-        usual, number = counts.most_common(1)[0]
-        message = f"{dotted(path)} is {own:,}, but {usual:,} in {number} other models of the family {family}"
-        hint = f"{usual:,}? if {own:,} is right, name its place in the source with where"
-        see = tuple(at(n, ("spec", *path)) for n in relatives if value_at(n.spec, path) == usual)
+        common, number = counts.most_common(1)[0]
+        message = f"{dotted(path)} is {own:,}, but {common:,} in {number} other models of the family {family}"
+        hint = f"{common:,}? if {own:,} is right, name its place in the source with where"
+        see = tuple(at(n, ("spec", *path)) for n in relatives if value_at(n.spec, path) == common)
         yield Finding(("spec", *path), message, hint, see[:3])
 
 

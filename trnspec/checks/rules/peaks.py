@@ -226,14 +226,14 @@ def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         agreeing = {
             d: sum(rate.interval.overlaps(other.interval) for other in rates.values()) for d, rate in rates.items()
         }
-        usual = max(rates, key=lambda dtype: agreeing[dtype])
+        other = max(rates, key=lambda dtype: agreeing[dtype])
         for dtype, rate in rates.items():
-            if not rate.interval.overlaps(rates[usual].interval):
+            if not rate.interval.overlaps(rates[other].interval):
                 message = (
-                    f"{dtype} has a peak of {rate} and {usual} of {rates[usual]}, at one rate of the tensor engines"
+                    f"{dtype} has a peak of {rate} and {other} of {rates[other]}, at one rate of the tensor engines"
                 )
-                see = (at(chip, ("spec", "peak", kind, usual), text=f"{usual}: {rates[usual]}"),)
-                yield Finding(("spec", "peak", kind, dtype), message, f"{rates[usual]}, as the others of the row?", see)
+                see = (at(chip, ("spec", "peak", kind, other), text=f"{other}: {rates[other]}"),)
+                yield Finding(("spec", "peak", kind, dtype), message, f"{rates[other]}, as the others of the row?", see)
     yield from _same_cores(chip, graph)
 
 

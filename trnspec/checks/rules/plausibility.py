@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import Graph, at
+from trnspec.graph.graph import Graph, at, directed
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -99,7 +99,7 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     ridge = peak.value / memory.value
     if not RIDGE[0] <= ridge <= RIDGE[1]:
         message = f"{peak} over {memory} is a ridge point of {float(ridge):,.4g} FLOP/B"
-        yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are usual")
+        yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common")
 
 
 READ_TIME = (Fraction(5, 1000), Fraction(1, 10))
@@ -146,7 +146,7 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     if not READ_TIME[0] <= time <= READ_TIME[1]:
         message = f"{capacity} at {rate} are read once in {float(time) * 1000:,.3g} ms, expected 5 to 100 ms"
         see = (at(chip, ("spec", "memory", "capacity"), text=f"the capacity: {capacity}"),)
-        hint = "bits for bytes, a figure of one stack, or a wrong prefix? 20 to 45 ms are usual"
+        hint = "bits for bytes, a figure of one stack, or a wrong prefix? 20 to 45 ms are common"
         yield Finding(("spec", "memory", "bandwidth"), message, hint, see)
 
 
@@ -229,13 +229,10 @@ def network_above_links(server: Node[Server], graph: Graph) -> Iterator[Finding]
     """
     chip = graph.find(server.spec.chips.chip)
     count = int(server.spec.chips.count)
-    links, directions = None, 2
     path = ("spec", "links", "bandwidth")
-    if chip is not None:
-        links = rate_at(chip, (*path, "both"))
-        if links is None:
-            links, directions = rate_at(chip, (*path, "per_direction")), 1
-    most = OF_A_CHIP / 8 * count if links is None else links.value / directions * count * OF_LINKS
+    stated, factor = (path, 1) if chip is None else directed(chip, path, "both")
+    links = None if chip is None else rate_at(chip, stated)
+    most = OF_A_CHIP / 8 * count if links is None else links.value * factor / 2 * count * OF_LINKS
     for name in ("bandwidth", "peak", "baseline"):
         own = rate_at(server, ("spec", "network", name))
         if own is not None and own.interval.low > most:

@@ -147,7 +147,8 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
 
         A claim is compared with the adopted figure or, if there is none, with the computed one. If there is neither,
         claims are compared with each other, and each contradicting pair is reported at the claim with the lower
-        precedence: the source with the farther rank or, for equal ranks, the older date. Words are not compared.
+        precedence: that of a third party rather than of a publisher, else the older one, for equal dates the one of the
+        farther rank. Words are not compared.
 
     Example:
         ```yaml

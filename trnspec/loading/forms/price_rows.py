@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import evolve
 
+from trnspec.errors import UsageError
 from trnspec.loading.structure import plain
 from trnspec.model.document import API_VERSION
 from trnspec.model.document_text import document_text, flow_text
@@ -191,13 +192,35 @@ def list_text(prices: Iterable[Node[Price]]) -> str:
     """
     documents = sorted(prices, key=lambda node: get_args(PriceType).index(node.spec.type))
     server = documents[0].spec.server.name
-    rows = [{k: row[k] for k in fields_of(PriceRow) if k in row} for node in documents for row in _rows(plain(node))]
     schema = _SCHEMA.search(documents[0].document.text)
     metadata = {"name": f"{server}-prices", "title": f"Prices of {server}"}
     text = document_text(
         "PriceList", metadata, {"server": server}, f"{schema[1]}pricelist{schema[2]}" if schema else ""
     )
-    return text + "  rows:\n" + "".join(f"    - {flow_text(row)}\n" for row in rows)
+    return text + "  rows:\n" + "".join(f"    - {row}\n" for node in documents for row in _row_texts(node))
+
+
+def with_rows(document: Document, price: Node[Price]) -> str:
+    """The text of a list of prices with the rows of a Price document of its server behind its own.
+
+    Raises:
+        UsageError: It is not the list of prices of that server, with a row on each line.
+    """
+    data: Any = document.data or {}
+    spec = data.get("spec")
+    last = document.text[:0]
+    if data.get("kind") == "PriceList" and isinstance(spec, dict) and spec.get("server") == price.spec.server.name:
+        start, _, end = document.extent(("spec", "rows", len(spec.get("rows") or ()) - 1))
+        last = document.text[document.text.rfind("\n", 0, start) + 1 : start]
+    if last.strip() != "-":
+        raise UsageError(f"{document.file} is not a list of prices of {price.spec.server}, with a row on each line")
+    rest, *after = document.text[end:].split("\n", 1)
+    return "\n".join([document.text[:end] + rest, *(last + row for row in _row_texts(price)), *after])
+
+
+def _row_texts(price: Node[Price]) -> Iterator[str]:
+    for row in _rows(plain(price)):
+        yield flow_text({key: row[key] for key in fields_of(PriceRow) if key in row})
 
 
 def contents(node: Node[Price]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.kinds import LISTS, kind_of
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -31,7 +32,8 @@ def prune(
         data: The data of a document.
         drops: The paths to remove.
         items: Whether to remove single items of any list, values whose source is removed, and optional objects that become
-            empty. Otherwise only single claims are removed, and any other list as a whole, so that positions keep their meaning.
+            empty. Otherwise only single claims and rows of :data:`~trnspec.model.kinds.LISTS` are removed, and any other
+            list as a whole, so that positions keep their meaning.
 
     Returns:
         The valid rest, or ``None`` if the metadata or the whole spec would be removed; and the positions in the data of
@@ -67,7 +69,11 @@ def _widen(spec: type, path: Path, *, items: bool) -> Path:
         elif isinstance(parent, (ChoiceShape, FigureShape, NumberShape, TextShape)):
             if path[-1] != "value" and not items:
                 return path
-        elif path[:-1] == ("claims",) or isinstance(parent, MapShape) or (items and isinstance(parent, ListShape)):
+        elif (
+            path[:-1] == ("claims",)
+            or isinstance(parent, MapShape)
+            or (isinstance(parent, ListShape) and (items or kind_of(spec) in LISTS))
+        ):
             return path
         path = path[:-1]
     return path

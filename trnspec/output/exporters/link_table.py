@@ -9,7 +9,9 @@ from attrs import evolve, frozen
 
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
+from trnspec.graph.graph import directed
 from trnspec.model.link import Link
+from trnspec.model.reflection import dotted
 from trnspec.model.server import Network
 from trnspec.output.exporters.export_log import HALF
 from trnspec.quantities.quantity import choose_unit, render
@@ -216,13 +218,13 @@ def either(at: str) -> tuple[str, str]:
 
 def per_direction(log: ExportLog, field: str, node: Node[Any], at: str = "bandwidth") -> Fraction | None:
     """A rate in one direction, in B/s: as stated, or half of the rate of both directions."""
-    one, both = (log.find(node, path) for path in either(at))
-    if one is not None:
-        return log.use(field, one)
-    if both is None:
+    path, factor = directed(node, ("spec", *at.split(".")))
+    figure = log.find(node, dotted(path[1:]))
+    if figure is None:
         return None
-    log.assume(field, HALF)
-    return log.use(field, both) / 2
+    if factor != 1:
+        log.assume(field, HALF)
+    return log.use(field, figure) * factor
 
 
 def out_of_a_chip(log: ExportLog, field: str) -> Fraction:

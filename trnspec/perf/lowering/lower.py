@@ -14,9 +14,11 @@ from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
+from trnspec.graph.graph import directed
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
+from trnspec.model.reflection import dotted
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
 from trnspec.perf.lowering.system import UNKNOWN, Level, System
@@ -379,11 +381,9 @@ class _Lowering:
 
     def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
         """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
-        for path, directions in ((f"{at}.per_direction", 1), (f"{at}.both", 2)):
-            rate = self.read(node, path)
-            if rate:
-                return rate / directions, path
-        return UNKNOWN, at
+        path, factor = directed(node, ("spec", *at.split(".")))
+        rate = self.read(node, dotted(path[1:]))
+        return (rate * float(factor), dotted(path[1:])) if rate else (UNKNOWN, at)
 
     def _level(self, name: str, ranks: float, reach: _Reach, per_chip: float, node: Node[Any]) -> Level:
         try:

@@ -104,7 +104,7 @@ def _contradiction(compared: Compared, origin: Origin, *, verbose: bool) -> Iter
     for index, cause in enumerate(compared.causes[: _MOST_CAUSES * (verbose or not guesses)]):
         yield from _wrapped(label if index == 0 else "        or  ", cause.sentence)
     if not compared.causes and compared.known is None:
-        yield "  cause     none of the usual causes closes the gap"
+        yield "  cause     none of the known causes closes the gap"
     if compared.known is None:
         yield "  new       the catalog does not record it"
 

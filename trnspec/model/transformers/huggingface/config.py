@@ -196,9 +196,9 @@ class Config:
         return value if value is None or length is None else value[:length]
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Read keys that an architecture names otherwise: other names by the usual ones, which take precedence."""
+        """Read keys that an architecture names otherwise: other names by the common ones, which take precedence."""
         self.used |= set(names.values())
-        renamed = {usual: self.values[name] for usual, name in names.items() if name in self.values}
+        renamed = {common: self.values[name] for common, name in names.items() if name in self.values}
         self.values = {**renamed, **self.values}
 
     def section(self, key: str) -> Config:

@@ -129,9 +129,9 @@ def sliding_windows(
     window = c.get(key, default)
     types = c.values_of("layer_types", layers)
     if isinstance(every, tuple):
-        key_of_period, usual = every
+        key_of_period, standard = every
         c.used |= {key_of_period, f"_{key_of_period}"}
-        every = c.count(key_of_period, usual) if types is None else 0
+        every = c.count(key_of_period, standard) if types is None else 0
     if window is None:
         return NO_WINDOW
     if types is not None:
@@ -176,7 +176,7 @@ def decoder(  # noqa: PLR0913  # the columns of the table of architectures
 
     Args:
         c: The config.json.
-        rename: Names of keys by the usual ones.
+        rename: Names of keys by the common ones.
         expect: Keys of which only the stated values can be imported.
         ignore: Keys that change nothing.
         notes: Notes about the model.
