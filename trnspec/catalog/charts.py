@@ -47,11 +47,6 @@ class Statement:
 def statements(graph: Graph, node: Node[Any], at: str) -> list[Statement]:
     """All statements on a figure, the oldest first.
 
-    Args:
-        graph: The catalog.
-        node: The document.
-        at: The path below ``spec``: ``memory.bandwidth``.
-
     Raises:
         UnknownNameError: The document has no such figure; the message lists the nearest paths.
     """
@@ -87,11 +82,6 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
     """The values of a figure by date, a marker for each verdict, with the interval of each printed value.
 
     Statements of the same value, date and verdict are one point. The caption lists them by number.
-
-    Args:
-        graph: The catalog.
-        node: The document.
-        at: The path below ``spec``: ``memory.bandwidth``.
 
     Raises:
         UnknownNameError: The document has no such figure.

@@ -247,14 +247,7 @@ def check(
     settings: Settings = Settings(),  # noqa: B008  # a frozen value
     rules: Iterable[Rule] | None = None,
 ) -> Checked:
-    """Link the documents, run the rules, apply waivers and settings.
-
-    Args:
-        results: The documents.
-        registry: The codes and the rules.
-        settings: The settings.
-        rules: The rules to run; those of the registry if omitted.
-    """
+    """Link the documents, run the rules, apply waivers and settings."""
     results = list(results)
     rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in results if r.target}

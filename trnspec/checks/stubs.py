@@ -38,11 +38,6 @@ def stub_of(name: str, near: FilePath, known: Registry) -> tuple[FilePath, str] 
     """The file of a source of that name in the catalog of a file, and its text; ``None`` if the file exists.
 
     Nothing unknown becomes known by it: its fields have no values, so that the document is invalid until they are written.
-
-    Args:
-        name: The name of the source.
-        near: A document that refers to it.
-        known: The kinds.
     """
     kind = known.kinds.get(_KIND)
     if kind is None:

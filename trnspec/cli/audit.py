@@ -412,12 +412,6 @@ def machine(file: str) -> Machine:
 def _compare(graph: Graph, file: str, name: str | None, format_: str) -> bool:
     """Print how a machine compares with a catalog; true if something differs.
 
-    Args:
-        graph: The catalog.
-        file: The description of the machine.
-        name: The server to compare with; by default the one that the machine is.
-        format_: One of the formats of :func:`~trnspec.cli.render.emit`.
-
     Raises:
         UsageError: The description cannot be read, or the document is not a server.
     """
@@ -510,14 +504,6 @@ def _list_stale(
     graph: Graph, documents: Iterable[str], paths: Iterable[str], older_than: str, format_: str, *, full: bool
 ) -> None:
     """Print the values whose newest source is older than a limit, oldest first.
-
-    Args:
-        graph: The catalog.
-        documents: Only these documents; all if empty.
-        paths: Only these paths below ``spec`` and those below them; all if empty.
-        older_than: The limit, such as ``12mo``.
-        format_: One of the formats of :func:`~trnspec.cli.render.emit`.
-        full: Whether to print all of them, and not those that fit a screen.
 
     Raises:
         UsageError: The limit is not one.

@@ -27,13 +27,6 @@ _COLUMNS = (
 def list_unprinted(graph: Graph, folder: Path, documents: Collection[str], paths: Iterable[str], format_: str) -> bool:
     """Print the values that the pages do not print, and how many they print; true if there are such values.
 
-    Args:
-        graph: The catalog.
-        folder: The pages.
-        documents: Only these documents; all if empty.
-        paths: Only these paths below ``spec`` and those below them; all if empty.
-        format_: One of the formats of :func:`~trnspec.cli.render.emit`.
-
     Raises:
         UsageError: The folder has no pages.
     """

@@ -352,12 +352,7 @@ def _units(chosen: Sequence[Row]) -> dict[tuple[str, Dimension | None], Unit]:
 
 
 def in_one_unit(row: Row, unit: Unit | None = None) -> tuple[str, list[Cell]]:
-    """The unit of a row, empty where it has none, and its cells; with the formats where it aligns several.
-
-    Args:
-        row: The row.
-        unit: The unit, by default one that suits the row.
-    """
+    """The unit of a row, empty where it has none, and its cells; with the formats where it aligns several."""
     figures = [v.figure for v in row.values if v is not None and v.figure is not None]
     if not figures or len({f.unit.dimension for f in figures}) > 1:
         return "", [None if v is None else v.amount if isinstance(v.amount, int) else v.text for v in row.values]

@@ -162,11 +162,6 @@ def of_folder(folder: FilePath) -> Catalog:
 def of_revision(revision: str, folder: str = "catalog", where: FilePath | None = None) -> Catalog:
     """The catalog in a folder of a git revision, alone, without touching the working tree.
 
-    Args:
-        revision: A revision of git.
-        folder: The folder, relative to the top of the repository.
-        where: A folder in the repository; the current one when left out.
-
     Raises:
         UsageError: Git does not know the revision, or it has no documents.
     """

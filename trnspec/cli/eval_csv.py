@@ -94,10 +94,6 @@ def ranked(shown: Table, sort: str | None) -> Table:
 
     Bounds are not compared with estimates, so they are sorted by themselves, after them; rows without an answer are last.
 
-    Args:
-        shown: The table; it has a column with the kinds of evidence for each prediction, or one for the row.
-        sort: The column, with ``-`` before it for the largest first; nothing for the order of the table.
-
     Raises:
         UsageError: There is no column of that name.
     """
@@ -136,14 +132,7 @@ def answer_table(
     results: Sequence[Evaluation | RefusalError],
     varied: Collection[str],
 ) -> Table:
-    """Records under their headings, then why there is no answer; a heading of the same name gets a prefix.
-
-    Args:
-        heads: The headings.
-        records: The cells of each row, by heading.
-        results: The evaluation or the refusal of each row.
-        varied: The headings of what varies.
-    """
+    """Records under their headings, then why there is no answer; a heading of the same name gets a prefix."""
     return table(
         [*(_column(head, identity=head in varied) for head in heads), *REFUSED],
         [[*(r.get(h) for h in heads), *_refusal(result)] for r, result in zip(records, results, strict=True)],

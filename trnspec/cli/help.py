@@ -81,15 +81,7 @@ def _usage(usage: str) -> tuple[list[str], str | None]:
 def documented(
     name: str, *examples: tuple[str, str], of: Any = click, cls: type[GroupedCommand] | None = None, **more: Any
 ) -> Callable[[Callable[..., Any]], GroupedCommand]:
-    """Decorator that makes a command, of :func:`click.command` or of a group, with examples in its help.
-
-    Args:
-        name: Its name.
-        examples: Command and explanation of each example.
-        of: The group that it belongs to.
-        cls: Its class.
-        more: Other arguments of :func:`click.command`.
-    """
+    """Decorator that makes a command, of :func:`click.command` or of a group, with examples in its help."""
     command: Callable[[Callable[..., Any]], GroupedCommand] = of.command(
         name, cls=cls or GroupedCommand, examples=examples, **more
     )

@@ -119,13 +119,7 @@ def lines_of(blocks: Sequence[Block]) -> int:
 
 
 def fitted(page: Callable[[int], Sequence[Block]], rows: int, *, full: bool = False) -> Sequence[Block]:
-    """A page with as many rows as fit a screen, at least one; with all of them if ``full``.
-
-    Args:
-        page: Makes the page with a number of rows.
-        rows: The number of all rows.
-        full: Whether all are wanted.
-    """
+    """A page with as many rows as fit a screen, at least one; with all of them if ``full``."""
     whole = page(rows)
     if full or rows < 2 or lines_of(whole) <= SCREEN:
         return whole
@@ -140,12 +134,7 @@ def is_colored() -> bool:
 
 
 def report_findings(checked: Report, texts: Mapping[str, str]) -> None:
-    """Print a report on standard error.
-
-    Args:
-        checked: The findings.
-        texts: File name -> text, to show the lines.
-    """
+    """Print a report on standard error."""
     from trnspec.output.reporters import render, use_color
 
     color = sys.stderr is not None and use_color(sys.stderr, os.environ)

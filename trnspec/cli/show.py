@@ -290,13 +290,6 @@ def _screen(
     """The page of a document, of at most :data:`~trnspec.cli.render.SCREEN` lines.
 
     Unresolved figures, missing figures and intervals are never hidden; what is hidden is counted in the last line.
-
-    Args:
-        graph: The catalog.
-        node: The document.
-        node_facts: Its facts.
-        totals: The totals over its parts.
-        heading: The first paragraph.
     """
     rows = _merged(_lines(graph, node, node_facts, totals))
     disputes = sorted(_disputes(node_facts), key=lambda d: d.severity)

@@ -183,13 +183,7 @@ _SETTLED = 0.1
 
 
 def watch(paths: tuple[str, ...], given: Settings, interval: float) -> NoReturn:
-    """Check documents whenever they change; print the findings that are new, and those that are resolved.
-
-    Args:
-        paths: Files and folders; the current folder if empty.
-        given: The settings of the command line.
-        interval: The time between two looks at the files [s].
-    """
+    """Check documents whenever they change; print the findings that are new, and those that are resolved."""
     from trnspec.loading.store import DocumentStore
 
     known = plugins().registry

@@ -108,11 +108,6 @@ def ages(graph: Graph, reference: str, names: Iterable[str] = ()) -> Iterator[Ag
 
     A claim supports a value if it agrees with it or is a rounding of it. Derived values are as old as those that they
     are computed from, and are left out.
-
-    Args:
-        graph: The catalog.
-        reference: The day or month up to which ages are counted.
-        names: Only these documents; all if empty.
     """
     wanted = frozenset(names)
     for node in _documents(graph):

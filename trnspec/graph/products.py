@@ -54,12 +54,7 @@ def _chips_of_cores(graph: Graph) -> Mapping[str, frozenset[str]]:
 
 @cached_by_graph
 def about(graph: Graph, source: str) -> frozenset[str]:
-    """The chips that the name of a source names, by themselves or by their servers; none if it names no product.
-
-    Args:
-        graph: The catalog.
-        source: A name such as ``neuron-trn1-2023-02``, of words separated by hyphens.
-    """
+    """The chips that the name of a source names, by themselves or by their servers; none if it names no product."""
     chips = [_chips_of_word(graph, word) for word in source.split("-")]
     chips += [chips_of(graph, core) for core in graph.of(Core) if _is_about_core(source, core)]
     return frozenset[str]().union(*chips)

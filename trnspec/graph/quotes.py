@@ -100,14 +100,7 @@ def price_documents(graph: Graph, server: Node[Server]) -> tuple[Node[Price], ..
 def quotes(
     graph: Graph, server: Node[Server], type: PriceType | None = None, region: str | None = None
 ) -> tuple[Quote, ...]:
-    """The known prices of a server, by type; within a type in the order in which :func:`chosen` prefers them.
-
-    Args:
-        graph: The catalog.
-        server: The server.
-        type: Only prices of this type.
-        region: Only prices of this region, or of this availability zone.
-    """
+    """The known prices of a server, by type; within a type in the order in which :func:`chosen` prefers them."""
     known = [
         Quote(node, place, stated[f"hourly.{place}"])
         for node in price_documents(graph, server)
@@ -167,13 +160,7 @@ def power_documents(graph: Graph, node: Node[Any]) -> tuple[Node[Power], ...]:
 
 
 def draws(graph: Graph, node: Node[Any], type: PowerType | None = None) -> tuple[Draw, ...]:
-    """The known powers of a chip or a system, by type; the figure ``power`` of a chip is a design power.
-
-    Args:
-        graph: The catalog.
-        node: The chip, server, UltraServer or document of another kind.
-        type: Only powers of this type.
-    """
+    """The known powers of a chip or a system, by type; the figure ``power`` of a chip is a design power."""
     known = [
         Draw(document, document.spec.type, figures(graph, document)["power"])
         for document in power_documents(graph, node)

@@ -213,11 +213,6 @@ def terms(graph: Graph, node: Node[Any], path: Path) -> tuple[Term, ...] | None:
 def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
     """The total of a figure over all parts of a document.
 
-    Args:
-        graph: Contains the parts.
-        node: A system, or a part itself, whose figure is then the total.
-        path: The path of a part, such as ``("spec", "peak", "dense", "bf16")``.
-
     Returns:
         ``None`` where :func:`terms` is, and where the values are not figures of one dimension.
     """

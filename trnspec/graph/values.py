@@ -204,13 +204,7 @@ def group_of_parts(graph: Graph, steps: Path, shape: Shape) -> Read:
 
 
 def compare(sign: str, left: Side, right: Side) -> bool | None:
-    """Compares two values of which at least one is a bound; ``None`` where the bound does not decide.
-
-    Args:
-        sign: ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``~``.
-        left: A value.
-        right: Another value of the same dimension.
-    """
+    """Compares two values of which at least one is a bound; ``None`` where the bound does not decide."""
     a, b = _ends(left), _ends(right)
     if sign in ("<", "<="):
         return a.is_below(b, or_equal=sign == "<=")

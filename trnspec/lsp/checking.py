@@ -106,14 +106,7 @@ def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]
 def carried(
     before: Iterable[Diagnostic], old: Document, new: QuickCheck, documents: Documents
 ) -> tuple[Diagnostic, ...]:
-    """The findings of rules that compare documents, where their values are now; without those whose value was edited.
-
-    Args:
-        before: What :func:`full` found.
-        old: The document as it was then.
-        new: The document now.
-        documents: The documents of the session.
-    """
+    """The findings of rules that compare documents, where their values are now; without those whose value was edited."""
     comparing = {r.code.id for r in documents.known.rules if r.is_over_graph} | {_STALE_WAIVER}
     own = new.document.file
     moved = []

@@ -70,14 +70,7 @@ class Completions:
 
 
 def complete(lines: list[str], place: Place, graph: Graph, known: Registry) -> Completions:
-    """Completions at a position.
-
-    Args:
-        lines: The lines of the document, which may be invalid.
-        place: The position.
-        graph: The catalog.
-        known: The kinds, codes and units.
-    """
+    """Completions at a position."""
     cursor = cursor_at(lines, place)
     kind = known.kinds.get(kind_in("\n".join(lines)))
     spec = None if kind is None else kind.spec

@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 def hover(spot: Spot, spec: type | None, node: Node[Any] | None, graph: Graph, units: UnitTable) -> str:
-    """The text for a position, as Markdown; empty where there is nothing to say.
-
-    Args:
-        spot: What is at the position.
-        spec: The class of the kind of the document, if the kind is known.
-        node: The document, if it can be used.
-        graph: The catalog.
-        units: The units.
-    """
+    """The text for a position, as Markdown; empty where there is nothing to say."""
     if not spot.key and node is not None:
         target = reference_target(spot.path, node, graph)
         text = "" if target is None else document_text(target)

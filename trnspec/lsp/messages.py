@@ -34,12 +34,6 @@ def by_file(
     """The diagnostics of each file.
 
     A finding in another file that refers to an open document is also shown there, at the place that it refers to.
-
-    Args:
-        diagnostics: The findings.
-        opened: The files in the editor.
-        lines_of: The lines of a file.
-        codes: The codes.
     """
     opened = set(opened)
     result: dict[str, list[types.Diagnostic]] = {file: [] for file in opened}

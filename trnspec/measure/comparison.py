@@ -56,13 +56,7 @@ class Compared:
 def compare(
     graph: Graph, tables: Mapping[str, Sequence[Cells]], calibration: str = "auto"
 ) -> tuple[list[Compared], list[Skipped]]:
-    """Each group of rows against the catalog, and the rows that it cannot compute.
-
-    Args:
-        graph: The catalog.
-        tables: The completed rows by kind.
-        calibration: The name of the calibration, ``auto`` or ``none``.
-    """
+    """Each group of rows against the catalog, and the rows that it cannot compute."""
     groups: dict[tuple[str, str, str], list[Scored]] = {}
     skipped: list[Skipped] = []
     layers: list[Cells] = []

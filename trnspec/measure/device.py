@@ -100,11 +100,6 @@ _SOLD_IN_FORMS = re.compile(r"pcie|nvl\b|h800|a800|h20\b", re.IGNORECASE)
 def chip_of(graph: Graph, device: Device, name: str | None = None) -> str:
     """The chip of the catalog that a device is; empty if it has none.
 
-    Args:
-        graph: The catalog.
-        device: The device.
-        name: The name of the chip, where the user states it.
-
     Raises:
         UsageError: The catalog has no such chip.
     """

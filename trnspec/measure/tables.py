@@ -127,13 +127,7 @@ def columns(rows: Sequence[Cells]) -> list[str]:
 
 
 def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: Origin) -> dict[Path, bytes]:
-    """The files of a set: tables and documents by kind, and the source.
-
-    Args:
-        folder: A catalog.
-        tables: The completed rows by kind.
-        origin: What they have in common.
-    """
+    """The files of a set: tables and documents by kind, and the source."""
     texts = {folder / "sources" / f"{origin.name}.yaml": _source(origin)}
     for kind, rows in tables.items():
         if rows:

@@ -152,10 +152,6 @@ Function = str | Callable[..., Any]
 def loaded(name: str, function: Function) -> Callable[..., Any]:
     """A function that a plugin names, imported now.
 
-    Args:
-        name: The name of the evaluator, exporter, ... for messages.
-        function: The function or its place.
-
     Raises:
         UsageError: It cannot be imported or is not a function; the message has the name and the reason.
     """

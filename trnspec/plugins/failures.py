@@ -117,14 +117,6 @@ def guarded(what: str, provider: str) -> Iterator[None]:
 def called(what: str, provider: str, function: Callable[..., Any], returns: type[T], *args: Any, **options: Any) -> T:
     """The result of a function of a plugin; see :func:`guarded`.
 
-    Args:
-        what: What is called.
-        provider: Its plugin.
-        function: The function.
-        returns: The class of its result.
-        args: Its arguments.
-        options: Its keyword arguments.
-
     Raises:
         UsageError: It failed, or returned a value of another class.
     """

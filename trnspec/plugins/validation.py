@@ -118,12 +118,7 @@ _INTERFACE = (Kind, Rule, Code, Evaluator, Exporter, Reporter, Command)
 
 
 def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
-    """Faults of the classes of a plugin's kinds, one line each with kind, field and fix.
-
-    Args:
-        plugin: The plugin.
-        units: The units of the run, for the schemas.
-    """
+    """Faults of the classes of a plugin's kinds, one line each with kind, field and fix."""
     for kind in plugin.kinds:
         faults: list[str] = []
         try:

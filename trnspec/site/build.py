@@ -50,10 +50,6 @@ _FOLDERS = ("document", "source")
 def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
     """The files of the site by their path in its folder; the same catalog gives the same bytes.
 
-    Args:
-        graph: The catalog.
-        plans: The cases of the page of plans; without any there is no such page.
-
     Raises:
         UsageError: Jinja2 is not installed.
     """

@@ -58,12 +58,7 @@ class Case:
 
 
 def cases(evaluate: Callable[[str, Mapping[str, Any]], Evaluation], known: Sequence[str]) -> list[Case]:
-    """The answers to the questions for the models and systems that a catalog has.
-
-    Args:
-        evaluate: Runs an evaluator with inputs.
-        known: The names of the documents.
-    """
+    """The answers to the questions for the models and systems that a catalog has."""
     found = []
     for model in (m for m in MODELS if m in known):
         for phase, load, inputs in _questions(model, [s for s in dict.fromkeys((*TRAINED, *SERVED)) if s in known]):

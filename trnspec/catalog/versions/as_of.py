@@ -55,10 +55,6 @@ _SUPERSEDED = "superseded"
 def as_of(graph: Graph, date: str) -> tuple[Graph, dict[str, str]]:
     """A graph with what was published by the end of a day, a month or a year.
 
-    Args:
-        graph: The whole catalog.
-        date: Such as ``2023-03``.
-
     Returns:
         The graph, and the documents it lacks, except sources, each with the reason.
 
@@ -334,14 +330,7 @@ def _may_be_set(spec: Any, path: Path) -> bool:
 def _without(
     node: Node[Any], data: dict[str, Any], lost: Iterable[Path], positions: tuple[int, ...] | None = None
 ) -> Node[Any] | None:
-    """The node without some paths and the objects that require them; ``None`` if the document requires them.
-
-    Args:
-        node: The node.
-        data: Its data.
-        lost: The paths to remove.
-        positions: The positions of its claims in the file, if they are not those of the node.
-    """
+    """The node without some paths and the objects that require them; ``None`` if the document requires them."""
     remaining, left = prune(type(node.spec), data, lost, items=True)
     if remaining is None:
         return None

@@ -161,13 +161,6 @@ def differences(
 ) -> Differences:
     """The differences between two graphs.
 
-    Args:
-        old: The old side.
-        new: The new side.
-        names: The documents to compare; all if there are none.
-        called: Labels for the two sides.
-        unknown: The documents that each side lacks, with the reason.
-
     Raises:
         UnknownNameError: Neither side has a document of a name; the message lists the nearest.
     """

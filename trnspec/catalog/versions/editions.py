@@ -91,11 +91,6 @@ def is_name(text: str) -> bool:
 def freeze(graph: Graph, name: str, audit: Mapping[str, int] | None = None) -> str:
     """The text of an edition: the same for the same documents, in any order and YAML notation.
 
-    Args:
-        graph: The documents.
-        name: The name of the edition.
-        audit: The result of the audit of their pages.
-
     Raises:
         UsageError: The name is not valid, or a document has errors and would be missing.
     """

@@ -30,10 +30,6 @@ KEYS = ("change", "add")
 def apply_overlay(graph: Graph, document: Document) -> Graph:
     """The graph with an overlay applied: its additions first, then its changes.
 
-    Args:
-        graph: The catalog.
-        document: The overlay, as read from the file.
-
     Raises:
         UsageError: The overlay is invalid; the message has one line for each error, with file, line and column.
     """

@@ -103,12 +103,7 @@ class Audit:
 
 
 def audit(graph: Graph, names: frozenset[str] = frozenset()) -> Audit:
-    """Every disagreement of a graph.
-
-    Args:
-        graph: The catalog.
-        names: The documents to include; all if empty.
-    """
+    """Every disagreement of a graph."""
     every = [*_findings(graph), *_pairs(graph), *_recorded(graph), *_coarse(graph), *_words(graph)]
     shown = [d for d in every if not names or d.name in names]
     views = () if names else tuple(_views(graph))

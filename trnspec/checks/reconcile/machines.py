@@ -103,11 +103,6 @@ def slug(product: str) -> str:
 def compare(graph: Graph, machine: Machine, name: str | None = None) -> Comparison:
     """Compare a machine with a server of a catalog.
 
-    Args:
-        graph: The catalog.
-        machine: The machine.
-        name: The server; by default the one that the machine is.
-
     Raises:
         UsageError: The document of that name is not a server; or no document has the name of the products.
     """

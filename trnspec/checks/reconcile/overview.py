@@ -66,14 +66,7 @@ def is_at(path: str, wanted: Iterable[str]) -> bool:
 def overview(
     graph: Graph, disagreements: Iterable[Disagreement], names: frozenset[str] = frozenset(), paths: Iterable[str] = ()
 ) -> Overview:
-    """Comparison of the figures of a graph, and the most important of its disagreements.
-
-    Args:
-        graph: The catalog.
-        disagreements: The disagreements to rank; those of the same documents and paths.
-        names: The documents to include; all if empty.
-        paths: The figures to include, with all below them; all if empty.
-    """
+    """Comparison of the figures of a graph, and the most important of its disagreements."""
     listed = tuple(disagreements)
     outcomes: Counter[str] = Counter()
     documents: set[str] = set()

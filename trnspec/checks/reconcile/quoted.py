@@ -83,12 +83,9 @@ def blamed(
     wrong: Callable[[list[Q]], Q],
     order: Callable[[QuoteConflict[Q]], Any],
 ) -> Iterator[QuoteConflict[Q]]:
-    """One conflict for each value to blame: first the value of most conflicts, then the next.
+    """One conflict for each value to blame, the value of most conflicts first.
 
-    Args:
-        conflicts: The conflicts.
-        wrong: Which of several values with equally many conflicts is blamed.
-        order: The key by which the conflict to report of a value is the least.
+    ``wrong`` chooses among values with equally many; of a value the conflict is reported that is the least by ``order``.
     """
     while conflicts:
         votes = Counter(quoted for one in conflicts for quoted in one.parties)
@@ -101,12 +98,7 @@ def blamed(
 def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: str, near: float | None = None) -> str:
     """The likely cause of a wrong value: a power of ten, or one chip instead of all; empty if neither is within the bounds.
 
-    Args:
-        conflict: The conflict.
-        count: Chips of the product.
-        unit: The unit of the value.
-        what: The name of the quantity.
-        near: The value that the corrected one is likely near; the middle of the bounds by default.
+    Of several it is the one nearest to ``near``, by default the middle of the bounds.
     """
     if conflict.bounds is None:
         return ""

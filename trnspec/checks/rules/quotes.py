@@ -168,14 +168,7 @@ def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:
 
 
 def _misnamed(node: Node[Any], subject: Node[Any] | None, key: str, name: str) -> Iterator[Finding]:
-    """The finding of a document whose name is not SUBJECT-TYPE, or that with more words.
-
-    Args:
-        node: A document of prices or of power.
-        subject: What it is about, if that is known.
-        key: The key of its spec that names the subject.
-        name: The name there.
-    """
+    """The finding of a document whose name is not SUBJECT-TYPE, or that with more words."""
     type_ = node.spec.type
     names = {name} if subject is None else {subject.name, *subject.metadata.aliases}
     if any(node.name == f"{n}-{type_}" or node.name.startswith(f"{n}-{type_}-") for n in names):

@@ -52,10 +52,6 @@ def export(format: str, node: Node[Any], graph: Graph, *, use: Mapping[str, str]
 def export_all(format: str, graph: Graph) -> Export:
     """The whole catalog in another format.
 
-    Args:
-        format: The name of an exporter.
-        graph: The documents.
-
     Raises:
         UsageError: There is no such format, it takes one document at a time, or the exporter raised an error.
     """

@@ -28,11 +28,6 @@ _OTHER_TYPES = {"int8_tc_flops": "int8", "fp8_tc_flops": "fp8", "fp4_tc_flops": 
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export a server, or an UltraServer as the rack of the program.
 
-    Args:
-        node: The document.
-        graph: The documents.
-        use: The figures to use in place of unknown ones, by field of the export.
-
     Raises:
         ExportError: The bf16 rate, the memory, the fabric or the network is not known.
     """

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export the chip of a server or an UltraServer, with its share of the network.
 
-    Args:
-        node: The document.
-        graph: The documents.
-        use: The figures to use in place of unknown ones, by field of the export.
-
     Raises:
         ExportError: The 16-bit rate or the memory of the chip is not known.
     """

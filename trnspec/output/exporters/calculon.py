@@ -48,11 +48,6 @@ R. Rabenseifner and W. Gropp, Optimization of Collective Communication Operation
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export a server or an UltraServer: chips become processors; fabric and adapters become networks.
 
-    Args:
-        node: The document.
-        graph: The documents.
-        use: The figures to use in place of unknown ones, by field of the export.
-
     Raises:
         ExportError: A rate of the engines, the memory, the fabric or the adapters is not known.
     """

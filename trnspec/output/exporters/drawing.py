@@ -145,15 +145,7 @@ class Picture:
 
 
 def framed(picture: Picture, title: str, subtitle: Iterable[str], description: str, notes: Iterable[str]) -> str:
-    """The whole file: card, title, drawing and legend.
-
-    Args:
-        picture: The drawing.
-        title: The title.
-        subtitle: Lines below the title.
-        description: The text alternative for screen readers.
-        notes: The comments of the file.
-    """
+    """The whole file: card, title, drawing and legend."""
     letters = max(_MOST_LETTERS, int((picture.width - 46) / 7.2))
     lines = [wrapped for words in subtitle for wrapped in textwrap.wrap(words, letters)]
     keys = [

@@ -95,10 +95,6 @@ class LinkTable:
 def link_table(log: ExportLog, *, rated: bool = True) -> LinkTable:
     """The fabric of the document that is exported.
 
-    Args:
-        log: Records the rates of links that are used.
-        rated: Whether to read the rates.
-
     Raises:
         ExportError: It has no chips, declares no fabric, or has more than :data:`MOST_LINKS` links.
         TopologyError: The declaration contradicts itself.

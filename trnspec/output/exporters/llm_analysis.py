@@ -27,11 +27,6 @@ _PEAK = "peak_fp16_TFLOPS"
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export the chip of a server or an UltraServer; the system is the node of llm-analysis.
 
-    Args:
-        node: The document.
-        graph: The documents.
-        use: The figures to use in place of unknown ones, by field of the export.
-
     Raises:
         ExportError: A peak rate, the memory, the fabric or the adapters are not known.
     """

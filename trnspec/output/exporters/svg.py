@@ -30,11 +30,6 @@ _COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHI
 def export(node: Node[Any], graph: Graph, groups: Groups | None = None) -> Export:
     """Export the fabric of a server or an UltraServer.
 
-    Args:
-        node: The document.
-        graph: The documents it refers to.
-        groups: Groups of chips to draw in different colours.
-
     Raises:
         ExportError: It declares no fabric, or has more than :data:`MOST` chips.
     """

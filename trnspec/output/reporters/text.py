@@ -45,14 +45,7 @@ def report(
     texts: Mapping[str, str] | None = None,
     **_: object,
 ) -> str:
-    """The findings, then a summary line.
-
-    Args:
-        report: The findings.
-        color: Use ANSI colours; escape sequences in texts of documents are not passed on.
-        width: Columns for a source line, default 100; the findings themselves are never cut.
-        texts: File name -> text, for the source lines; other files are shown without.
-    """
+    """The findings, then a summary line."""
     body = findings(report.diagnostics, color=color, width=width, texts=texts)
     last = _Pen(color=color)(_closing(report), tally(report))
     return f"{body}\n\n{last}" if body else last

@@ -41,10 +41,6 @@ KINDS = {kind: summary for kind, (summary, _) in _COMMANDS.items()}
 def files(name: str, kind: str) -> dict[str, str]:
     """The files of a new distribution, by their paths in it.
 
-    Args:
-        name: The name of the plugin: lower-case letters, digits and hyphens, a letter first.
-        kind: One of :data:`KINDS`.
-
     Raises:
         UsageError: The name or the kind is not valid.
     """
