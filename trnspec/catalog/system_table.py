@@ -36,7 +36,9 @@ def contents(graph: Graph) -> list[Block]:
     """The contents of a graph: the checked systems with their main figures, and counts of the rest."""
     nodes = systems(graph, [n for n in graph if n.target])
     others = ((Core, "core"), (Link, "link"), (Cluster, "cluster"), (Model, "model"), (Source, "source"))
-    counts = [f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := _targets(graph, spec))]
+    counts = [
+        f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := sum(d.target for d in graph.of(spec)))
+    ]
     names = sum(n.target and is_driver_name(graph, n) for n in graph)
     counts += [f"{names} names of a driver"] if names else []
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
@@ -70,7 +72,3 @@ def main_figures(graph: Graph, nodes: Sequence[Node[Any]]) -> dict[str, list[Dis
         "chips": [None if c is None else "" if c[1] is n else f"{c[0]} x {c[1].name}" for n, c in counts],
         **{name: [displayed_total(total(graph, n, path)) for n in nodes] for name, path in _FIGURES.items()},
     }
-
-
-def _targets(graph: Graph, spec: type[object]) -> int:
-    return sum(1 for n in graph.of(spec) if n.target)

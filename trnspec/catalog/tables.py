@@ -289,45 +289,29 @@ def _numbers(text: str, units: UnitTable) -> tuple[float | None, str | None, flo
 
 def json_text(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> str:
     """All tables as one JSON document, each with its rows and its columns with units and sources."""
-    import json
-
-    data = {
-        "version": 1,
-        **about,
-        "tables": {
-            t.name: {
-                "description": t.description,
-                "columns": [_described(c) for c in t.columns],
-                "rows": [dict(zip((c.name for c in t.columns), row, strict=True)) for row in t.rows],
-            }
-            for t in tables.values()
-        },
-    }
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    names = {t.name: [c.name for c in t.columns] for t in tables.values()}
+    rows = {t.name: {"rows": [dict(zip(names[t.name], row, strict=True)) for row in t.rows]} for t in tables.values()}
+    return _json(about, {t.name: _described(t) | rows[t.name] for t in tables.values()})
 
 
 def csv_files(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> dict[str, str]:
     """One CSV file per table by file name, and ``tables.json`` with the units and sources of their columns."""
+    described = {t.name: {"file": f"{t.name}.csv"} | _described(t) for t in tables.values()}
+    return {f"{t.name}.csv": _csv(t) for t in tables.values()} | {"tables.json": _json(about, described)}
+
+
+def _json(about: Mapping[str, str | None], tables: Mapping[str, Any]) -> str:
     import json
 
-    files = {f"{t.name}.csv": _csv(t) for t in tables.values()}
-    described = {
-        t.name: {"file": f"{t.name}.csv", "description": t.description, "columns": [_described(c) for c in t.columns]}
-        for t in tables.values()
-    }
-    return files | {
-        "tables.json": json.dumps({"version": 1, **about, "tables": described}, indent=1, ensure_ascii=False) + "\n"
-    }
+    return json.dumps({"version": 1, **about, "tables": tables}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _described(column: Column) -> dict[str, Any]:
-    optional = {
-        "unit": column.unit,
-        "dimension": column.dimension,
-        "description": column.description,
-        "sources": dict(column.sources),
-    }
-    return {"name": column.name, "type": column.type, **{key: value for key, value in optional.items() if value}}
+def _described(table: Table) -> dict[str, Any]:
+    columns = []
+    for c in table.columns:
+        about = {"unit": c.unit, "dimension": c.dimension, "description": c.description, "sources": dict(c.sources)}
+        columns.append({"name": c.name, "type": c.type, **{key: value for key, value in about.items() if value}})
+    return {"description": table.description, "columns": columns}
 
 
 def _csv(table: Table) -> str:

@@ -29,7 +29,7 @@ from trnspec.model.reflection import dotted
 from trnspec.text_table import Column, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from trnspec.checks.reconcile.machines import Comparison
     from trnspec.graph.currency import Age
@@ -517,7 +517,7 @@ def _list_stale(
         format_,
         lambda: fitted(lambda shown: _stale_page(stale, shown, len(known), most), len(stale), full=full),
         lambda: _stale_table(stale),
-        lambda: _about_ages(today, most, known),
+        lambda: {"as_of": today, "older_than_months": most, "values": len(known)},
     )
 
 
@@ -530,7 +530,3 @@ def _stale_page(stale: Sequence[Age], shown: int, known: int, most: int) -> Sequ
 def _stale_table(stale: Sequence[Age]) -> Table:
     rows = tuple((a.name, a.at, a.value, a.source, a.as_of, a.months, a.sources) for a in stale)
     return Table(_AGE_COLUMNS, rows, hint="--format json")
-
-
-def _about_ages(today: str, most: int, known: Sequence[Age]) -> Mapping[str, Any]:
-    return {"as_of": today, "older_than_months": most, "values": len(known)}

@@ -12,7 +12,7 @@ from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import emit, fitted, format_option, full_option, table_options, width
+from trnspec.cli.render import emit, fitted, format_option, full_option, numbers, table_options, width
 from trnspec.cli.show import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
@@ -374,22 +374,13 @@ def ratio_of(value: Value | None, base: Value | None) -> Amount | None:
 
 def _long(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row]) -> Table:
     """For programs: a row for each figure and document."""
-    numbers = ("value", "low", "high", "unit", "ratio", "ratio_low", "ratio_high")
-    names = ("at", "document", "says", *numbers, "source", "date", "formula")
+    names = ("at", "document", "says", "value", "low", "high", "unit", "ratio", "ratio_low", "ratio_high", "source")
     cells: list[tuple[Cell, ...]] = []
     for row in chosen:
         for node, value in zip(nodes, row.values, strict=True):
             ratio = ratio_of(value, row.values[base])
             bounds = (None, None, None) if ratio is None else (ratio.value, ratio.interval.low, ratio.interval.high)
             origin = ("", "", "") if value is None else (value.source, value.as_of, value.formula)
-            cells.append((row.at, node.name, None if value is None else value.text, *_numbers(value), *bounds, *origin))
-    return table(names, cells)
-
-
-def _numbers(value: Value | None) -> tuple[Cell, ...]:
-    if value is None or value.amount is None:
-        return None, None, None, None
-    if isinstance(value.amount, int):
-        return value.amount, value.amount, value.amount, None
-    amount = value.amount
-    return amount.value, amount.interval.low, amount.interval.high, amount.dimension.base
+            says, amount = (None, None) if value is None else (value.text, value.amount)
+            cells.append((row.at, node.name, says, *numbers(amount), *bounds, *origin))
+    return table((*names, "date", "formula"), cells)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trnspec.cli.help import option
-from trnspec.text_table import Block, Style, Table, csv, json, markdown, rendered, sections_in_markdown, wrapped
+from trnspec.quantities.amount import Amount
+from trnspec.text_table import Block, Cell, Style, Table, csv, json, markdown, rendered, sections_in_markdown, wrapped
 
 if TYPE_CHECKING:
     from trnspec.diagnostics import Report
@@ -124,6 +125,13 @@ def fitted(page: Callable[[int], Sequence[Block]], rows: int, *, full: bool = Fa
     if full or rows < 2 or lines_of(whole) <= SCREEN:
         return whole
     return page(bisect_right(range(rows), SCREEN, lo=2, key=lambda count: lines_of(page(count))) - 1)
+
+
+def numbers(value: object) -> tuple[Cell, ...]:
+    """Value, ends of the interval and unit of an amount, in base units; no unit for a count, and gaps for other values."""
+    if isinstance(value, Amount):
+        return value.value, value.interval.low, value.interval.high, value.dimension.base
+    return (value, value, value, None) if isinstance(value, int) and not isinstance(value, bool) else (None,) * 4
 
 
 def is_colored() -> bool:

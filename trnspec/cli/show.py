@@ -11,8 +11,8 @@ from attrs import frozen
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
-from trnspec.graph.facts import Fact, facts, group
+from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, numbers, width
+from trnspec.graph.facts import Fact, facts, group, joined
 from trnspec.graph.quotes import quoted_facts
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.totals import Sum
     from trnspec.model.document import Node
-    from trnspec.quantities.quantity import Interval
 
 
 _Row = tuple[Cell, ...] | str
@@ -377,13 +376,7 @@ def _merged(rows: Iterator[_Line]) -> list[_Line]:
     for row in rows:
         key = (group(row.at) or row.at, row.text, row.interval, row.date)
         found.setdefault(key, []).append(row.at)
-    return [_Line(at=_joined(ats), text=k[1], interval=k[2], date=k[3]) for k, ats in found.items()]
-
-
-def _joined(ats: Sequence[str]) -> str:
-    if len(ats) == 1:
-        return ats[0]
-    return f"{group(ats[0])}.{{{','.join(at.rpartition('.')[2] for at in ats)}}}"
+    return [_Line(at=joined(ats)[0], text=k[1], interval=k[2], date=k[3]) for k, ats in found.items()]
 
 
 def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
@@ -398,7 +391,7 @@ def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
         if values:
             key = tuple((verdict, tuple(says)) for verdict, says in values.items())
             found.setdefault((group(fact.at), fact.value is None, key), []).append(fact.at)
-    return [_Dispute(at=_joined(ats), values=dict(key[2])) for key, ats in found.items()]  # type: ignore[call-overload]
+    return [_Dispute(at=joined(ats)[0], values=dict(key[2])) for key, ats in found.items()]  # type: ignore[call-overload]
 
 
 # For programs.
@@ -412,10 +405,10 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for fact in (*node_facts, *quoted_facts(graph, node)):
         if fact.value is not None:
-            numbers = _numbers(fact)
+            amount = fact.value if fact.figure is None else fact.figure.amount
             scope = "" if fact.figure is None else fact.figure.scope
             origin = (fact.source or None, fact.as_of or None, fact.where, fact.reason, fact.note)
-            rows.append((fact.at, fact.text, fact.verdict, *numbers, scope, *origin))
+            rows.append((fact.at, fact.text, fact.verdict, *numbers(amount), scope, *origin))
         for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
@@ -424,16 +417,3 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
         bounds = (*total.bounds, unit)
         rows.append((total.at, total.text, "total", *bounds, f"per {node.kind}", None, None, "", total.parts, ""))
     return table([Column(name, right=name in ("value", "low", "high")) for name in _COLUMNS], rows)
-
-
-def _numbers(fact: Fact) -> tuple[Cell, ...]:
-    """Value, bounds and unit: base units for a figure, none for a count; gaps for text."""
-    if fact.figure is not None:
-        return (fact.figure.value.value, *_ends(fact.figure.interval), fact.figure.value.dimension.base)
-    if isinstance(fact.value, int) and not isinstance(fact.value, bool):
-        return fact.value, fact.value, fact.value, None
-    return None, None, None, None
-
-
-def _ends(value: Interval) -> tuple[Cell, Cell]:
-    return value.low, value.high

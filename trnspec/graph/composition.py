@@ -19,7 +19,7 @@ from trnspec.model.ref import Ref
 from trnspec.model.reflection import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from trnspec.graph.graph import Graph
     from trnspec.yaml import Path
@@ -142,13 +142,16 @@ def occurrences(
 
 def declared_closure(spec: Any) -> tuple[type, ...]:
     """The declared kinds of parts at any depth, nearest first."""
+    return _closure(spec, declared_parts)
+
+
+def _closure(spec: Any, below: Callable[[Any], Iterable[type]]) -> tuple[type, ...]:
     kinds: dict[type, None] = {}
-    waiting = list(declared_parts(spec))
+    waiting = [spec]
     while waiting:
-        kind = waiting.pop(0)
-        if kind not in kinds:
-            kinds[kind] = None
-            waiting += declared_parts(kind)
+        new = [kind for kind in below(waiting.pop(0)) if kind not in kinds]
+        kinds |= dict.fromkeys(new)
+        waiting += new
     return tuple(kinds)
 
 
@@ -241,17 +244,13 @@ def counted_at(holder: Node[Any], path: Path) -> Ref[Any] | None:
 @cached_by_graph
 def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
     """The kinds of parts at any depth, nearest first: the declared ones, and the classes of the documents in use."""
-    kinds: dict[type, None] = {}
-    waiting = [spec]
-    while waiting:
-        kind = waiting.pop(0)
-        below = dict.fromkeys(declared_parts(kind))
-        if has_parts(kind):
-            used = (part.node for node in graph.of(kind) for part in parts(graph, node) or ())
-            below |= dict.fromkeys(type(node.spec) for node in used)
-        waiting += [k for k in below if k not in kinds]
-        kinds |= below
-    return tuple(kinds)
+
+    def below(kind: Any) -> list[type]:
+        documents = graph.of(kind) if has_parts(kind) else ()
+        used = (type(part.node.spec) for node in documents for part in parts(graph, node) or ())
+        return list(dict.fromkeys((*declared_parts(kind), *used)))
+
+    return _closure(spec, below)
 
 
 def word(spec: type[Any]) -> str:

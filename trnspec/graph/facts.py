@@ -93,6 +93,15 @@ def group(at: str) -> str:
     return at.rpartition(".")[0]
 
 
+def joined(paths: Iterable[str]) -> list[str]:
+    """Paths with the group that some share written once: ``peak.dense.{bf16,fp16}``."""
+    names: dict[str, list[str]] = {}
+    for at in paths:
+        names.setdefault(group(at), []).append(at.rpartition(".")[2])
+    lists = {before: below[0] if len(below) == 1 else f"{{{','.join(below)}}}" for before, below in names.items()}
+    return [f"{before}.{below}" if before else below for before, below in lists.items()]
+
+
 def in_groups(paths: Iterable[str]) -> list[str]:
     """Paths with those of one group together: first what belongs to none, then the groups as they first appear."""
     paths = list(dict.fromkeys(paths))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import Figure
+from trnspec.model.reflection import steps_of
 from trnspec.model.renames import current
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
@@ -89,5 +90,5 @@ def _holder(match: re.Match[str], node: Node[Any], graph: Graph) -> Node[Any] | 
 
 def _path(match: re.Match[str], holder: Node[Any]) -> Path:
     """The path of a figure, a former one as the present one."""
-    path = tuple(int(s) if s.isdigit() else s for s in match["path"].split(".")[1:])
+    path = steps_of(match["path"])[1:]
     return ("spec", *current(holder.spec_class, path))

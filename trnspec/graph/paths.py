@@ -38,6 +38,7 @@ from trnspec.model.reflection import (
     is_extensive,
     shape_of,
     step_into,
+    steps_of,
     value_at,
 )
 from trnspec.model.renames import current
@@ -62,7 +63,7 @@ def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
         spec: The class of the kind.
         path: The path, dotted.
     """
-    steps = _steps(getattr(spec, "SHORT", {}).get(path, path))
+    steps = steps_of(getattr(spec, "SHORT", {}).get(path, path))
     field = _own(graph, spec, steps) or _part(graph, spec, steps) or _total(graph, spec, steps)
     if field is None and len(steps) == 1 and steps[0] in _METADATA:
         target = {"name": spec, "source": Source}.get(path)
@@ -87,7 +88,7 @@ def unknown_path(graph: Graph, spec: type[Any], path: str) -> str:
 
 def present_path(spec: type[Any], path: str) -> str:
     """The present path of a renamed attribute of a kind, its parts or its totals; empty where none was renamed."""
-    steps = _steps(path)
+    steps = steps_of(path)
     present = [current(spec, steps)]
     for part in declared_closure(spec):
         if word(part) == steps[0]:
@@ -122,10 +123,6 @@ def total_paths(graph: Graph, spec: type[Any]) -> Iterator[str]:
             if path not in seen and is_extensive(kind, path) and _shape(spec, path) is None:
                 seen.add(path)
                 yield ".".join(map(str, path))
-
-
-def _steps(path: str) -> Path:
-    return tuple(int(s) if s.isascii() and s.isdigit() else s for s in path.split("."))
 
 
 def _shape(spec: type[Any], path: Path) -> Shape | None:

@@ -11,7 +11,7 @@ from trnspec.graph.totals import total
 from trnspec.lsp.fields import TOP, described, field_at
 from trnspec.model.figure import Figure
 from trnspec.model.parts import has_parts
-from trnspec.model.reflection import dotted, spread, value_at
+from trnspec.model.reflection import dotted, spread, steps_of, value_at
 from trnspec.model.source import Source
 
 if TYPE_CHECKING:
@@ -102,17 +102,13 @@ def value_at_data(node: Node[Any], path: Path) -> Any:
 
 def fact_text(fact: Fact, node: Node[Any], graph: Graph) -> str:
     """Value, interval, source, conflicting values, and the totals that are computed from a figure."""
-    lines = _stated(fact.value) if isinstance(fact.value, Stated) else _plain(fact)
+    lines = str(fact.value).splitlines() if isinstance(fact.value, Stated) else _plain(fact)
     if isinstance(fact.value, Figure) and fact.value.check:
         lines.append(f"  check        {fact.value.check}")
     if isinstance(fact.value, Figure) and not fact.at.startswith(("ratios.", "features.")):
         lines += [f"  total        {text}" for text in _totals(fact, node, graph)]
     text = "\n".join(lines)
     return f"```text\n{text}\n```" + (f"\n\n{fact.note}" if fact.note else "")
-
-
-def _stated(figure: Stated) -> list[str]:
-    return str(figure).splitlines()
 
 
 def _plain(fact: Fact) -> list[str]:
@@ -127,7 +123,7 @@ def _plain(fact: Fact) -> list[str]:
 
 def _totals(fact: Fact, node: Node[Any], graph: Graph) -> Iterator[str]:
     """The totals over the parts of systems that contain a document, such as the memory of a server."""
-    path = ("spec", *(int(s) if s.isdigit() else s for s in fact.at.split(".")))
+    path = ("spec", *steps_of(fact.at))
     for system in graph:
         if system is node or not has_parts(type(system.spec)) or value_at(system.spec, path[1:]) is not None:
             continue

@@ -478,6 +478,11 @@ def dotted(path: Path) -> str:
     return ".".join(map(str, path))
 
 
+def steps_of(text: str) -> Path:
+    """The path of a text in dotted notation: ``ratios.0.says``."""
+    return tuple(int(step) if step.isascii() and step.isdigit() else step for step in text.split("."))
+
+
 def spread(text: str) -> list[Path]:
     """The paths that a text with alternatives names: ``spec.peak.dense.{bf16,fp16}`` names two.
 

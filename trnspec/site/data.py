@@ -30,7 +30,9 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
     Fitted values and tables of measurements are on the pages of their documents only.
     """
     listed = [e for e in entries if not isinstance(e.node.spec, (Calibration, Measurements))]
-    names = sorted({s for e in listed for v in (*e.values, *e.chosen) for s in _sources(v)})
+    names = sorted(
+        {s for e in listed for v in (*e.values, *e.chosen) for s in (v.source, *(o.source for o in v.others)) if s}
+    )
     index = {name: number for number, name in enumerate(names, 1)}  # 0 is a gap
     data = {
         "fields": VALUE_FIELDS,
@@ -56,10 +58,6 @@ def tabled(entry: Entry) -> Iterable[Value]:
     """The values of a document by path: totals, figures, and the prices that evaluators use; without printed ratios and notes."""
     values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.power, *entry.chosen)}
     return [v for at, v in values.items() if not at.startswith("ratios.") and at.rpartition(".")[2] != "note"]
-
-
-def _sources(value: Value) -> set[str]:
-    return {s for s in (value.source, *(o.source for o in value.others)) if s}
 
 
 def _source(graph: Graph, name: str) -> list[str]:

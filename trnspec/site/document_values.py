@@ -14,7 +14,7 @@ from trnspec.graph.quotes import quoted_facts
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue
-from trnspec.model.reflection import dotted, spread
+from trnspec.model.reflection import dotted, spread, steps_of
 from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
@@ -139,10 +139,6 @@ def line_of(node: Node[Any], path: tuple[str | int, ...]) -> int:
     return node.document.place(path).line
 
 
-def _steps(at: str) -> tuple[str | int, ...]:
-    return tuple(int(step) if step.isdigit() else step for step in at.split("."))
-
-
 def _claim_lines(node: Node[Any]) -> dict[str, list[int]]:
     """The lines of the claims about each path, in the order of the file."""
     lines: dict[str, list[int]] = {}
@@ -189,7 +185,7 @@ def _value(fact: Fact, **more: Any) -> Value:
 
 def _path_of(node: Node[Any], at: str) -> tuple[str | int, ...]:
     if not at.startswith("features."):
-        return ("spec", *_steps(at))
+        return ("spec", *steps_of(at))
     names = [feature.name for feature in node.spec.features]
     return ("spec", "features", names.index(at.removeprefix("features.")))
 

@@ -14,7 +14,6 @@ from attrs import frozen
 
 from trnspec.topology.bisection import Bisection, By
 from trnspec.topology.fabric import Edge, TopologyError
-from trnspec.topology.measures import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,14 +73,9 @@ class GridAxis:
         return 8 * self.total_hops / (2 * self.links) / k if self.links else 0.0
 
 
-def nodes(axes: Sequence[GridAxis]) -> int:
-    """Number of chips."""
-    return math.prod(axis.size for axis in axes)
-
-
 def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
     """The links; chips are numbered row by row, the last axis fastest."""
-    n, stride = nodes(axes), nodes(axes)
+    n = stride = math.prod(axis.size for axis in axes)
     for axis in axes:
         stride //= axis.size
         k = axis.size
@@ -91,24 +85,6 @@ def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
                 yield Edge(v, v + stride, axis.rate, axis.kind)
             elif axis.wrap and k > 2:
                 yield Edge(v, v - at * stride, axis.rate, axis.kind)
-
-
-def links(axes: Sequence[GridAxis]) -> int:
-    """Number of links: N / k lines along each axis."""
-    n = nodes(axes)
-    return sum(n // axis.size * axis.links for axis in axes)
-
-
-def diameter(axes: Sequence[GridAxis]) -> int:
-    """The most hops between two chips: the sum over the axes."""
-    return sum(axis.diameter for axis in axes)
-
-
-def mean_hops(axes: Sequence[GridAxis], *, self_included: bool) -> float:
-    """The mean hops; self included, k / 4 for each ring of even size and (k - 1/k) / 3 for each chain, summed."""
-    n = nodes(axes)
-    total = sum((n // axis.size) ** 2 * axis.total_hops for axis in axes)
-    return mean_of(total, n, self_included=self_included)
 
 
 def weight(axis: GridAxis, by: By) -> float:
@@ -124,7 +100,7 @@ def lower_bound(axes: Sequence[GridAxis], by: By) -> float:
     sum over axes of L load N / 8 >= N^2 // 4 with L links cut, and the minimum weight that satisfies this is on the
     axis with the smallest weight / load.
     """
-    n = nodes(axes)
+    n = math.prod(axis.size for axis in axes)
     shares = [weight(axis, by) / axis.load for axis in axes if axis.links]
     return 8 * (n * n // 4) / n * min(shares) if shares else 0.0
 
@@ -135,7 +111,7 @@ def axis_cut(axes: Sequence[GridAxis], by: By) -> Bisection | None:
     Exact when it equals the lower bound, which is so whenever the axis with the smallest weight / load is even: on a
     torus of even sizes always, at 2 N / k links across the longest axis.
     """
-    n = nodes(axes)
+    n = math.prod(axis.size for axis in axes)
     best: tuple[float, float, int] | None = None
     for number, axis in enumerate(axes):
         if axis.size % 2 == 0:

@@ -8,6 +8,8 @@ forms (``trnspec.topology.grid``), the others are counted on the built fabric.  
 from __future__ import annotations
 
 import abc
+import math
+from typing import ClassVar
 
 from attrs import frozen
 
@@ -64,7 +66,7 @@ class GridShape(Shape):
     @property
     def nodes(self) -> int:
         """The number of chips: the product of the sizes."""
-        return grid.nodes(self.axes)
+        return math.prod(axis.size for axis in self.axes)
 
     def build(self) -> Fabric:
         """The graph."""
@@ -72,17 +74,18 @@ class GridShape(Shape):
 
     @property
     def links(self) -> int:
-        """Number of links: N for each ring dimension of more than two, N / 2 for two."""
-        return grid.links(self.axes)
+        """Number of links, N / k lines along each axis: N for each ring dimension of more than two, N / 2 for two."""
+        return sum(self.nodes // axis.size * axis.links for axis in self.axes)
 
     @property
     def diameter(self) -> int:
         """The sum over dimensions: k // 2 for a ring, k - 1 for a chain (Dally and Towles 2004, chapter 5)."""
-        return grid.diameter(self.axes)
+        return sum(axis.diameter for axis in self.axes)
 
     def mean_hops(self, *, self_included: bool) -> float:
-        """Closed form; see ``trnspec.topology.grid.mean_hops``."""
-        return grid.mean_hops(self.axes, self_included=self_included)
+        """The sum over dimensions; self included, k / 4 for a ring of even size and (k - 1/k) / 3 for a chain."""
+        total = sum((self.nodes // axis.size) ** 2 * axis.total_hops for axis in self.axes)
+        return measures.mean_of(total, self.nodes, self_included=self_included)
 
     def bisection(self, by: By = "links") -> Bisection:
         """Across an axis where that is proven to be the narrowest, otherwise searched with the grid's lower bound.
@@ -115,54 +118,67 @@ class Single(GridShape):
 
 
 @frozen
-class Chain(GridShape):
+class _Line(GridShape):
+    """One dimension."""
+
+    n: int
+    rate: float | None = None
+    kind: str = ""
+
+    WRAP: ClassVar[bool]
+
+    @property
+    def axes(self) -> tuple[GridAxis, ...]:
+        """One, which a ring wraps."""
+        return (GridAxis(self.n, self.WRAP, self.rate, self.kind),)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()}({self.n})"
+
+
+@frozen
+class Chain(_Line):
     """``n`` chips in a row; the ends have one link, the others two."""
 
-    n: int
-    rate: float | None = None
-    kind: str = ""
-
-    @property
-    def axes(self) -> tuple[GridAxis, ...]:
-        """One, not wrapped."""
-        return (GridAxis(self.n, False, self.rate, self.kind),)
-
-    def __str__(self) -> str:
-        return f"chain({self.n})"
+    WRAP = False
 
 
 @frozen
-class Ring(GridShape):
+class Ring(_Line):
     """``n`` chips in a ring; two chips have one link."""
 
-    n: int
-    rate: float | None = None
-    kind: str = ""
-
-    @property
-    def axes(self) -> tuple[GridAxis, ...]:
-        """One, wrapped."""
-        return (GridAxis(self.n, True, self.rate, self.kind),)
-
-    def __str__(self) -> str:
-        return f"ring({self.n})"
-
-
-def _axes(
-    dims: tuple[int, ...], rates: tuple[float | None, ...], kinds: tuple[str, ...], wrap: bool
-) -> tuple[GridAxis, ...]:
-    if not dims:
-        raise TopologyError("expected the size of at least one dimension")
-    for name, given in (("rates", rates), ("kinds", kinds)):
-        if len(given) not in (0, 1, len(dims)):
-            raise TopologyError(f"{len(given)} {name} for {len(dims)} dimensions; give none, one for all, or one each")
-    all_rates = rates * len(dims) if len(rates) == 1 else rates or (None,) * len(dims)
-    all_kinds = kinds * len(dims) if len(kinds) == 1 else kinds or ("",) * len(dims)
-    return tuple(GridAxis(k, wrap, r, name) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
+    WRAP = True
 
 
 @frozen
-class Torus(GridShape):
+class _Product(GridShape):
+    """Several dimensions, which are all rings or all chains."""
+
+    dims: tuple[int, ...]
+    rates: tuple[float | None, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    WRAP: ClassVar[bool]
+
+    @property
+    def axes(self) -> tuple[GridAxis, ...]:
+        """One for each size, which a torus wraps."""
+        count = len(self.dims)
+        if not count:
+            raise TopologyError("expected the size of at least one dimension")
+        for name, given in (("rates", self.rates), ("kinds", self.kinds)):
+            if len(given) not in (0, 1, count):
+                raise TopologyError(f"{len(given)} {name} for {count} dimensions; give none, one for all, or one each")
+        rates = self.rates * count if len(self.rates) == 1 else self.rates or (None,) * count
+        kinds = self.kinds * count if len(self.kinds) == 1 else self.kinds or ("",) * count
+        return tuple(GridAxis(k, self.WRAP, r, name) for k, r, name in zip(self.dims, rates, kinds, strict=True))
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()}({','.join(map(str, self.dims))})"
+
+
+@frozen
+class Torus(_Product):
     """A product of rings.
 
     A dimension of two chips has one link between them (the ring of two is a pair); a dimension of one has none.  ``Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))`` is four 4x4 planes
@@ -174,34 +190,14 @@ class Torus(GridShape):
         kinds: The class of the links of each dimension, likewise.
     """
 
-    dims: tuple[int, ...]
-    rates: tuple[float | None, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def axes(self) -> tuple[GridAxis, ...]:
-        """One for each size, wrapped."""
-        return _axes(self.dims, self.rates, self.kinds, True)
-
-    def __str__(self) -> str:
-        return f"torus({','.join(map(str, self.dims))})"
+    WRAP = True
 
 
 @frozen
-class Mesh(GridShape):
+class Mesh(_Product):
     """A product of chains: a torus without the links from the last to the first."""
 
-    dims: tuple[int, ...]
-    rates: tuple[float | None, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def axes(self) -> tuple[GridAxis, ...]:
-        """One for each size, not wrapped."""
-        return _axes(self.dims, self.rates, self.kinds, False)
-
-    def __str__(self) -> str:
-        return f"mesh({','.join(map(str, self.dims))})"
+    WRAP = False
 
 
 @frozen

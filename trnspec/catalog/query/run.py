@@ -95,10 +95,11 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
 
     def records(self) -> list[dict[str, Value]]:
         """For each document a mapping from columns to values: amounts, counts or texts, ``None`` if unknown."""
-        return [
-            {c: None if cell is None else cell.value for c, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
+        return self._records(lambda cell: cell.value)
+
+    def _records(self, read: Callable[[PathValue], Any]) -> list[dict[str, Any]]:
+        pairs = (zip(self.columns, row, strict=True) for row in self.cells)
+        return [{c: None if cell is None else read(cell) for c, cell in row} for row in pairs]
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a data frame; figures are floats in base units, and ``frame.attrs["units"]`` names these.
@@ -107,11 +108,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
             UsageError: pandas is not installed.
         """
         pandas = library("pandas")
-        records = [
-            {c: None if cell is None else _in_frame(cell) for c, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
-        frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
+        frame: pd.DataFrame = pandas.DataFrame(self._records(_in_frame), columns=list(self.columns))
         frame.attrs["units"] = dict(self.units)
         return frame
 

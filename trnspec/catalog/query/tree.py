@@ -10,6 +10,7 @@ from trnspec.errors import UsageError
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.tokens import Token, read_number
 from trnspec.quantities.units import UNITS
+from trnspec.text_table import columns_of
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -45,17 +46,7 @@ def _marked(text: str, span: tuple[int, int]) -> str:
     line = text[first : len(text) if last < 0 else last]
     before, marked = line[: start - first], line[start - first : max(end, start + 1) - first]
     shown = "".join(c if c.isprintable() else " " for c in line)
-    return f"  {shown}\n  {' ' * _columns(before)}{'^' * max(_columns(marked), 1)}"
-
-
-def _columns(text: str) -> int:
-    """The width of a text in columns of a terminal."""
-    if text.isascii():
-        return len(text)
-    import unicodedata
-
-    wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
-    return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
+    return f"  {shown}\n  {' ' * columns_of(before)}{'^' * max(columns_of(marked), 1)}"
 
 
 # The tree. A span is the position of a node in the text; comparisons ignore it.

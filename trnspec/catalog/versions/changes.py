@@ -15,7 +15,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, value_at
+from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, steps_of, value_at
 from trnspec.model.renames import current
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
 
 def steps(path: str, spec: type) -> Path:
     """The path from the top of a document for a dotted path below ``spec``, or with it; former paths become present."""
-    written = tuple(int(s) if s.isdigit() else s for s in path.removeprefix("spec.").split("."))
+    written = steps_of(path.removeprefix("spec."))
     return ("spec", *current(spec, written, groups=False))
 
 

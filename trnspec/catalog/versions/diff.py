@@ -11,8 +11,9 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import unknown_name
 from trnspec.errors import QuantityError
+from trnspec.graph.facts import joined
 from trnspec.graph.provenance import Stated, figures
-from trnspec.model.reflection import FigureShape, dotted, leaves, spread
+from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.short_repr import short_repr
 
@@ -230,7 +231,7 @@ def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
 
 def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
     """The verdict of the new side on the old figure, preferably on the claim of the same source, and its reason."""
-    path: Path = ("spec", *(int(s) if s.isdigit() else s for s in at.split(".")))
+    path: Path = ("spec", *steps_of(at))
     claims = [c for c in after.claims if c.verdict is not None and path in spread(c.at) and _says(c, figure.value)]
     same_source = [c for c in claims if c.source.name == figure.source_name]
     best: Claim | None = next(iter([*same_source, *claims]), None)
@@ -321,7 +322,7 @@ def _document(differences: Differences, name: str) -> Iterator[str]:
         yield from _wrapped(f"  {change.at}", f": {old} -> {new}", 6)
     same = [c for c in differences.restated if c.of == name]
     if same:
-        yield from _wrapped("  same value, other source or notation: ", ", ".join(_joined([c.at for c in same])), 6)
+        yield from _wrapped("  same value, other source or notation: ", ", ".join(joined(c.at for c in same)), 6)
     for claims in (c for c in differences.claims if c.of == name):
         parts = ((claims.added, "added"), (claims.removed, "removed"), (claims.judged, "with another verdict"))
         yield f"  claims: {', '.join(f'{n} {word}' for n, word in parts if n)}"
@@ -339,21 +340,9 @@ def _grouped(changes: Iterable[Change]) -> list[list[Change]]:
     return list(groups.values())
 
 
-def _joined(paths: list[str]) -> list[str]:
-    """Paths with their common parent written once: ``peak.dense.{bf16,fp16}``."""
-    names_by_parent: dict[str, list[str]] = {}
-    for path in paths:
-        parent, _, name = path.rpartition(".")
-        names_by_parent.setdefault(parent, []).append(name)
-    return [
-        ".".join(filter(None, (parent, names[0] if len(names) == 1 else "{" + ",".join(names) + "}")))
-        for parent, names in names_by_parent.items()
-    ]
-
-
 def _entry(group: list[Change]) -> Iterator[str]:
     change = group[0]
-    at = _joined([c.at for c in group])[0]
+    at = joined(c.at for c in group)[0]
     ratio = f"  {ratio_text(change.ratio)}" if change.ratio is not None else ""
     yield from _wrapped(f"  {at}", f": {_text(change.old)} -> {_text(change.new)}{ratio}", 6)
     for head, side in (("was", change.old), ("now", change.new)):

@@ -59,7 +59,9 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
         for path, indices in _open(node).items():
             sites = {index: Site(node, path, index) for index in indices}
             for one, two in _pairs(indices, sites, graph):
-                if not reported.intersection((sites[one].key, sites[two].key)) and _exclude(sites[one], sites[two]):
+                relation = _relation(sites[one], sites[two])
+                is_new = not reported.intersection((sites[one].key, sites[two].key))
+                if is_new and relation.is_stated and not relation.holds:
                     pairs.setdefault((one, two), []).append(path)
         for pair, paths in pairs.items():
             first, last = (Site(node, paths[0], index) for index in pair)
@@ -115,11 +117,6 @@ def _measures(site: Site) -> bool:
     if isinstance(shape, FigureShape):
         return isinstance(value, Quantity) and shape.dimension in (None, value.dimension)
     return isinstance(shape, NumberShape) and isinstance(value, int)
-
-
-def _exclude(one: Site, two: Site) -> bool:
-    relation = _relation(one, two)
-    return relation.is_stated and not relation.holds
 
 
 def _relation(site: Site, other: Site) -> Relation:

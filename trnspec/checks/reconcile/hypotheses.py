@@ -182,14 +182,11 @@ def _zeros(case: Case) -> Iterator[Explanation]:
         # Numbers from 50 to 95 have one digit, too, and are not rounded to 100.
         loose = Interval(max(loose.low, quantity.value * Fraction(19, 20)), loose.high)
     if quantity.min_digits < quantity.digits and case.closes(loose):
-        verb = "is" if quantity.min_digits == 1 else "are"
-        yield Explanation("rounding", f"rounding, if only {_digits(quantity)} of {quantity} {verb} significant")
+        count = quantity.min_digits
+        digits, verb = ("1 digit", "is") if count == 1 else (f"{count} digits", "are")
+        yield Explanation("rounding", f"rounding, if only {digits} of {quantity} {verb} significant")
     elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
         yield Explanation("rounding", f"rounding: the interval of {quantity} begins where the expected one ends")
-
-
-def _digits(quantity: Quantity) -> str:
-    return "1 digit" if quantity.min_digits == 1 else f"{quantity.min_digits} digits"
 
 
 def _truncation(case: Case) -> Iterator[Explanation]:

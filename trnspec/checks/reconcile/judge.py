@@ -16,7 +16,7 @@ from trnspec.graph.paths import paths, place, unknown_path
 from trnspec.graph.provenance import conflicting
 from trnspec.graph.quotes import draws
 from trnspec.graph.totals import total
-from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
+from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at, steps_of
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval, Quantity, parse
 
@@ -88,7 +88,7 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
         claims = conflicting(graph, node).get(("spec", *at.split(".")), ())
         listed = "; ".join(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in claims)
         raise UsageError(f"{node.name} has no adopted value at {at}" + (f"; claims: {listed}" if listed else ""))
-    steps: Path = tuple(int(s) if s.isdigit() else s for s in at.split("."))
+    steps = steps_of(at)
     sites = _sites(graph, node, steps)
     stated: Quantity | int
     if isinstance(known.value, Amount):

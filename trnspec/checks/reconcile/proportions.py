@@ -117,14 +117,12 @@ def _network(graph: Graph) -> Iterator[Proportion]:
                 shares.append(Share(f"{said.value} of {node.name}", interval, "Gbit/s", verdict))
         if isinstance(node.spec, UltraServer):
             notes += [
-                f"{s.of} is one server's figure, 1 of {node.spec.servers.count}" for s in shares if _is_part(s, node)
+                f"{s.of} is one server's figure, 1 of {node.spec.servers.count}"
+                for s in shares
+                if s.note == "rejected" and s.of.endswith(node.name)
             ]
     unique = tuple({(s.of, s.note): s for s in shares}.values())
     yield Proportion("network bandwidth per chip", unique, "; ".join(dict.fromkeys(notes)))
-
-
-def _is_part(share: Share, node: Node[Any]) -> bool:
-    return share.note == "rejected" and share.of.endswith(node.name)
 
 
 def _single(graph: Graph) -> Iterator[Proportion]:

@@ -284,10 +284,6 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
                 continue
             given = new.interval.ratio(old.interval)
             if not given.overlaps(ratio.says.value.interval):
-                message = f"{ratio.source} has {ratio.says}, but {new.value} over {old.value} is {_show(given)}"
+                message = f"{ratio.source} has {ratio.says}, but {new.value} over {old.value} is {render(given.middle, 'x', 3)}"
                 see = (new.location, at(older, path, text=old.location.text))
                 yield Finding(("spec", "ratios", index, "says"), message, "add a verdict and a reason", see)
-
-
-def _show(given: Interval) -> str:
-    return render(given.middle, "x", 3)

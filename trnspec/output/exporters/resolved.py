@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 from trnspec.graph.provenance import figures, scope
 from trnspec.graph.totals import Total, sums
 from trnspec.model.parts import CountRange
-from trnspec.model.reflection import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
+from trnspec.model.reflection import (
+    EitherShape,
+    FigureShape,
+    ListShape,
+    MapShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    steps_of,
+)
 from trnspec.model.source import Source
 from trnspec.output.exporters.export_log import number
 from trnspec.output.exporters.exported import Export
@@ -65,7 +74,7 @@ class _Reader:
 
     def document(self, node: Node[Any], path: tuple[str, ...]) -> dict[str, Any]:
         """A document; ``path`` has the names of the documents that contain it."""
-        stated = {("spec", *_steps(at)): figure for at, figure in figures(self.graph, node).items()}
+        stated = {("spec", *steps_of(at)): figure for at, figure in figures(self.graph, node).items()}
         for figure in stated.values():
             self.cited |= {self._own(r.source) for r in figure.conflicting}
         head = node.metadata
@@ -159,7 +168,3 @@ class _Reader:
 
 def _ends(interval: Interval) -> list[Any]:
     return [number(interval.low), None if interval.high is None else number(interval.high)]
-
-
-def _steps(at: str) -> Path:
-    return tuple(int(s) if s.isdigit() else s for s in at.split("."))
