@@ -201,7 +201,7 @@ def test_prompts(tmp_path, monkeypatch) -> None:
 
 def test_new_price_is_valid(here, tmp_path) -> None:
     given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
-    file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
+    file = tmp_path / "prices" / "trn1.32xlarge-prices.yaml"
     done = here("new", "price", *given, "--set", "hourly.eu-central-1=26.90 USD/h", "--out", str(file))
 
     assert (0, ()) == (done.status, validate([str(file)]).report.diagnostics)
@@ -209,11 +209,11 @@ def test_new_price_is_valid(here, tmp_path) -> None:
 
 def test_new_price_with_a_wrong_factor_is_not_written(here, tmp_path) -> None:
     given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
-    file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
+    file = tmp_path / "prices" / "trn1.32xlarge-prices.yaml"
     done = here("new", "price", *given, "--set", "hourly.eu-central-1=269.0 USD/h", "--out", str(file))
 
     assert (1, False) == (done.status, file.exists())
-    assert "TRN803" in done.err
+    assert "TRN802" in done.err
 
 
 def test_existing_documents_are_not_overwritten(here) -> None:
