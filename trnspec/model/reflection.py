@@ -445,6 +445,8 @@ def figures_of(value: Any, path: Path = ()) -> dict[Path, Figure]:
 def value_at(value: Any, path: Path) -> Any:
     """The value at ``path`` below a structured value, or ``None`` where there is none."""
     for step in path:
+        if value is None:
+            break
         cls: Any = type(value)
         # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
         if step in _attributes(cls):
