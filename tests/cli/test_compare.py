@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.programs import ROOT
 from trnspec import load
-from trnspec.cli.render import SCREEN
 
 CATALOG = load()
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
@@ -39,23 +38,6 @@ def test_per_usd(here) -> None:
 
     assert out.startswith("Per USD/h: divided by the price of an hour. trn2.48xlarge 14.5593 USD/h spot")
     assert row["value"] == pytest.approx(1536 * 2**30 / float(price.figure.value.value))
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("trainium1", "trainium2", "trainium3"),
-        ("trn1.32xlarge", "trn2.48xlarge"),
-        ("trn2.48xlarge", "p5.48xlarge"),
-        ("trn3-gen2-ultraserver", "p6-b200.48xlarge"),
-        ("llama-3.1-8b", "kimi-k2"),
-    ],
-)
-def test_screen(here, names) -> None:
-    lines = here("compare", *names, "--catalog", NVIDIA).out.splitlines()
-
-    assert len(lines) <= SCREEN
-    assert [line for line in lines if len(line) > 80] == []
 
 
 def rows(here, *args: str) -> dict[tuple[str, str], dict]:

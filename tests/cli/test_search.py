@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.programs import Here
 from trnspec.cli import progress
+from trnspec.evaluation.progress import report, reported
 
 LAYOUTS = ("--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8", "--top", "3")
 SERVING = ("--model", "llama-3.1-8b", "--on", "trn2.3xlarge", "--prompt", "512", "--output", "64", "--top", "3")
@@ -149,3 +151,30 @@ def test_merge_of_parts_without_feasible_layouts(here) -> None:
     assert (1, 1) == (alone.status, merged.status)
     assert alone.err.splitlines()[:3] == merged.err.splitlines()[:3]
     assert "without the condition 692 are feasible: step_time" in alone.err
+
+
+class Terminal(io.StringIO):
+    """A stream that may be a terminal."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_reported_progress_is_shown(monkeypatch, terminal):
+    stream = Terminal(terminal=terminal)
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    with progress.bar() as advance, reported(advance):
+        for done in (1, 5, 10):
+            report(done, 10)
+    assert terminal == ("100%" in stream.getvalue())
+    if not terminal:
+        assert stream.getvalue() == ""
+    # Nothing is shown outside.
+    before = stream.getvalue()
+    report(1, 10)
+    assert before == stream.getvalue()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import trnspec
+from tests.support.engine import everything
 from trnspec.builtin import plugin
-from trnspec.errors import UsageError
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import TrnspecError, UsageError
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
+from trnspec.yaml import read_file
 
 CAT = trnspec.load()
 FORMATS = {e.name: e for e in plugin.exporters}
@@ -98,3 +103,21 @@ def test_only_json_takes_the_whole_catalog() -> None:
     assert '"name": "trainium2"' in CAT.export().text
     with pytest.raises(UsageError, match="exports one document at a time"):
         CAT.export("svg")
+
+
+CAT_WITH_PLUGINS = Catalog(everything())
+TABLE = read_file(Path(__file__).with_name("refusals.yaml")).data
+CASES = [pytest.param(name, case, id=f"{name} {case['says'][0]}") for name, cases in TABLE.items() for case in cases]
+
+
+@pytest.mark.parametrize(("format", "case"), CASES)
+def test_refusal(format, case) -> None:
+    catalog = CAT_WITH_PLUGINS
+    for name, change in case.get("change", {}).items():
+        catalog = catalog.replace(name, change)
+    with pytest.raises(TrnspecError) as caught:
+        catalog[case["of"]].export(format, use=case.get("use"))
+
+    assert getattr(caught.value, "reason", None) == case.get("reason")
+    message = str(caught.value)
+    assert [] == [part for part in case["says"] if (part.removeprefix("!") in message) == part.startswith("!")]
