@@ -55,6 +55,13 @@ def test_every_system(format) -> None:
     assert expected == {name: outcome(format, name) for name in SYSTEMS}
 
 
+def test_other_kinds_are_refused() -> None:
+    reasons = {(f, n): outcome(f, n) for f in OF_FABRICS for n in ("trainium2", "neuroncore-v3", "trn1-ultracluster")}
+
+    assert {"no-fabric"} == {r for (_, n), r in reasons.items() if n == "trainium2"}
+    assert {"no-chips"} == {r for (_, n), r in reasons.items() if n != "trainium2"}
+
+
 @pytest.mark.parametrize("format", OF_SYSTEMS)
 @pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver"])
 def test_every_figure_that_is_used_is_in_the_catalog(format, name) -> None:

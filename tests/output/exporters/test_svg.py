@@ -8,9 +8,11 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings
+from nvidia_catalog import catalog as nvidia
 
 import trnspec
 from tests.support.outputs import TOPOLOGIES, with_topology
+from trnspec.output.exporters import export
 from trnspec.output.exporters.drawing import STYLE
 
 CAT = trnspec.load()
@@ -181,3 +183,18 @@ def test_levels_between_are_bars_of_their_own() -> None:
         (w for w in named if ", chips" in w), key=lambda w: (not w.startswith("S32"), int(w.split()[2]))
     )
     assert 8 + 4 + 1 == len(of_class(root, "switch")) - 1, "one more in the legend"
+
+
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [
+        ("p5.48xlarge", ("144 links", "NVSwitch of 8 chips: 18 links, 450 GB/s each way per chip")),
+        ("gb200-nvl72", ("1,296 links", "NVLink Switch of 72 chips: 18 links, 900 GB/s each way per chip")),
+    ],
+)
+def test_the_links_of_a_chip_to_its_switch_are_counted(name, stated) -> None:
+    graph = nvidia()
+    text = export("svg", graph.named(name), graph).text
+    described = ET.fromstring(text).findtext(f"{NS}desc")
+
+    assert [] == [part for part in stated if part not in described]
