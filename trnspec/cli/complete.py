@@ -61,11 +61,13 @@ def names(ctx: click.Context, folders: Iterable[str] = ("",)) -> list[str]:
 def _named(file: FilePath) -> Iterator[str]:
     """The names of the documents in a file: the stem of the file, or those of a list."""
     stem, _, form = file.stem.rpartition("-")
-    text = file.read_text(encoding="utf-8", errors="replace") if form in ("prices", "platforms") else ""
+    text = file.read_text(encoding="utf-8", errors="replace") if form in ("prices", "platforms", "calibrations") else ""
     if form == "prices":
         yield from (f"{stem}-{each}" for each in re.findall(r"\btype: ([a-z-]+)", text))
     elif form == "platforms":
         yield from (name for names in re.findall(r"\bnames: \[(.*)\]", text) for name in names.split(", "))
+    elif form == "calibrations":
+        yield from re.findall(r"^ *- name: (\S+)$", text, re.MULTILINE)
     else:
         yield file.stem
 
@@ -106,9 +108,10 @@ def _figures_of_documents(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 def paths(folders: Iterable[str] = _PARTS) -> list[str]:
     """The paths of documents in some folders, by default chips, servers, UltraServers and clusters: ``memory.capacity``."""
-    from trnspec.model.kinds import BUILTIN, spec_of
+    from trnspec.model.kinds import BUILTIN, LISTS, spec_of
 
-    return _paths_of(spec_of(kind) for kind, (folder, _) in BUILTIN.items() if folder in folders)
+    kinds = (kind for kind, (folder, _) in BUILTIN.items() if folder in folders and kind not in LISTS)
+    return _paths_of(map(spec_of, kinds))
 
 
 def _paths_of(specs: Iterable[type]) -> list[str]:
