@@ -32,7 +32,7 @@ from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.activations import layer_activations, stage_activations
-from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout
+from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
 from trnspec.perf.work.memory import (
     Memory,
     cache,
@@ -41,6 +41,7 @@ from trnspec.perf.work.memory import (
     kv_cache,
     model_state,
     peak,
+    peak_memory,
     sharded,
     training_memory,
 )
@@ -270,6 +271,16 @@ def test_parts_sum_and_none_is_negative_or_infinite(d, layout, runtime, data):
     parts = [getattr(memory, name) for name in NAMES]
     assert all(math.isfinite(p) and p >= 0 for p in parts)
     assert math.isclose(math.fsum(parts), memory.total, rel_tol=1e-12)
+
+
+@given(TRANSFORMERS, st.lists(any_layouts(), min_size=1, max_size=8), RUNTIMES)
+def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, rows, runtime):
+    batch = training_memory(d, stacked(rows), runtime=runtime)
+    largest = peak_memory(d, stacked(rows), runtime)
+    for i, row in enumerate(rows):
+        alone = training_memory(d, row, runtime=runtime)
+        assert bits(alone) == [float(np.broadcast_to(getattr(batch, name), (len(rows),))[i]).hex() for name in NAMES]
+        assert float(peak_memory(d, row, runtime)).hex() == float(largest[i]).hex()
 
 
 @given(TRANSFORMERS, any_layouts(), RUNTIMES)
