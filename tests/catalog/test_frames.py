@@ -67,14 +67,6 @@ def test_pandas() -> None:
     assert ("B/s", {"full": "old"}, "chips") == (reported["unit"], reported["sources"], frames["chips"].attrs["table"])
 
 
-def test_polars() -> None:
-    frames = CAT.to_polars()
-
-    assert frames["chips"].filter(pl.col("memory.capacity") > 60 * 2**30)["name"].to_list() == ["full"]
-    assert frames["servers"]["fabric.topology.dimensions"].to_list() == [[2, 2], None]
-    assert len(TABLES["claims"].rows) == frames["claims"].height
-
-
 def test_parquet(tmp_path) -> None:
     """What is written is read again with all its metadata, by this library and by others."""
     CAT.write_parquet(tmp_path / "out")

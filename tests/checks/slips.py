@@ -20,6 +20,7 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
 from trnspec.checks.runner import apply_waivers, run
+from trnspec.errors import UsageError
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.loading.pipeline import load_document
@@ -27,14 +28,12 @@ from trnspec.loading.structure import plain, structure
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, leaves, spread
-from trnspec.model.rounded import RoundedCount, interval_of
 from trnspec.model.server import Server
 from trnspec.model.source import Source
-from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters_of, parameters_of
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
+from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
 from trnspec.yaml import read_text
 
@@ -66,7 +65,6 @@ CAUSES: dict[str, frozenset[str]] = {
     "count": frozenset({"wrong-count", "TRN501", "TRN502"}),
     "reference": frozenset({"reference", "TRN206", "TRN207", "TRN504", "TRN505", "neighbour", "TRN608"}),
     "dimension": frozenset({"dimension"}),
-    "price": frozenset({"price", "decimal-point", "prefix"}),
     "date": frozenset({"TRN307", "TRN308", "TRN310"}),
     "source": frozenset({"TRN307", "TRN308", "TRN309", "TRN310", "TRN311"}),
     "verdict": frozenset({"TRN303", "TRN312"}),
@@ -126,10 +124,7 @@ def slips(graph: Graph) -> Iterator[Slip]:
         if isinstance(node.spec, Source):
             yield from _dates(node)
             continue
-        if node.kind in ("Calibration", "Measurements"):
-            continue
-        if node.kind == "Price":
-            yield from _prices(node)
+        if node.kind in ("Calibration", "Measurements", "Price"):  # prices have slips of their own
             continue
         if node.kind == "Model":
             yield from _dimensions(node, known)
@@ -215,17 +210,11 @@ def _references(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
                 yield Slip("reference", node.name, ("spec", *path), ref.name, value.name)
 
 
-def _dimensions(node: Node[Any], known: Collection[tuple[str, Path]]) -> Iterator[Slip]:
+def _dimensions(node: Node[Any], known: Collection[Place]) -> Iterator[Slip]:
     for path, value in sites(node).items():
         if isinstance(value, int) and (node.name, path) in known and path[1] != "parameters" and value > 1:
             for other in (2 * value, value // 2, value + 1, value - 1):
                 yield Slip("dimension", node.name, path, int(value), other)
-
-
-def _prices(node: Node[Any]) -> Iterator[Slip]:
-    for place, price in node.spec.hourly.items():
-        for factor in (Fraction(10), Fraction(1, 10), Fraction(1000)):
-            yield Slip("price", node.name, ("spec", "hourly", place), price.value.text, _scaled(price.value, factor))
 
 
 _OF_ROWS = ("neighbouring row", "dense for sparse")
@@ -416,8 +405,8 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     made = changed(graph, slip).focused_on([slip.name])
     found = findings(made, rules)
     file = graph.named(slip.name).document.file
-    # A verdict is reported at the value of its claim.
-    path = slip.path[:2] if slip.kind == "verdict" else slip.path
+    # A verdict is reported at the value of its claim, and a dimension at its topology.
+    path = slip.path[: {"verdict": 2, "topology": 3}.get(slip.kind)]
     here = [d for d in found if d.where.file == file and d.where.path[: len(path)] == path]
     first = next(iter(here or found), None)
     if first is None:
@@ -455,8 +444,6 @@ def _named(slip: Slip, finding: Diagnostic) -> str:
     """The cause that a finding of a rule names; its code where it names none."""
     if "comma of thousands" in finding.hint:
         return "thousands-point"
-    if slip.kind == "price":
-        return "price" if "a factor of" in finding.hint else finding.code
     if slip.kind == "dimension":
         number = f"{slip.before:,}"
         values = re.findall(r"[0-9][0-9,]*", f"{finding.message} {finding.hint}")
@@ -522,37 +509,19 @@ def sites(node: Node[Any]) -> dict[Path, Figure | int]:
     }
 
 
-def determined(graph: Graph) -> dict[Place, set[str]]:
-    """The figures and counts that some other figure determines, each with how.
+def determined(graph: Graph) -> set[Place]:
+    """The figures and counts that other figures determine.
 
-    ``sum``: it is a total, a part or a count of a relation between adopted figures;
-    ``source``: another source says the same, with no verdict or with "agrees";
-    ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
-    ``formula``: it is derived, or a formula of other figures gives it;
-    ``base``: it is a dimension that a model has in common with the one it is built on;
-    ``topology``: a declared topology gives it, or is given by it;
-    ``parameters``: it is a parameter count, or a dimension that enters one.
-
-    Bounds do not determine: a sparse rate must be above the dense one, which says little of how much it is.
+    By a relation between adopted figures or another source, a formula, a printed ratio, a declared topology, the number of
+    parameters of a model, or the model that it is built on. Bounds do not determine: a sparse rate is above the dense one.
     """
-    found: dict[Place, set[str]] = defaultdict(set)
-    for relation in relations(graph):
-        for site in relation.sites:
-            if site.claim is None:
-                found[site.node.name, site.path].add("source" if relation.is_claim else "sum")
+    found = {(s.node.name, s.path) for relation in relations(graph) for s in relation.sites if s.claim is None}
     for node in graph:
-        for path, figure in graph.figures(node).items():
-            if figure.derived is not None or figure.check is not None:
-                found[node.name, path].add("formula")
-        for place in _wired(node):
-            found[place].add("topology")
-        for place in _divided(graph, node):
-            found[place].add("ratio")
-        for place in _counted(node):
-            found[place].add("parameters")
-        for place in _inherited(graph, node):
-            found[place].add("base")
-    return dict(found)
+        formulas = graph.figures(node).items()
+        found.update((node.name, path) for path, f in formulas if f.derived is not None or f.check is not None)
+        for places in (_wired(node), _divided(graph, node), _counted(node), _inherited(graph, node)):
+            found.update(places)
+    return found
 
 
 def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
@@ -566,29 +535,18 @@ def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
 
 
 def _counted(node: Node[Any]) -> Iterator[Place]:
-    """The parameter counts of a model, and the dimensions of which another value gives another count, or none.
-
-    The other value is one more where a count is exact, and twice as many where it is rounded.
-    """
-    stated = node.spec.parameters if isinstance(node.spec, Model) else None
-    if stated is None:
+    """The numbers of parameters of a model, and the dimensions that change one."""
+    spec = node.spec
+    if not isinstance(spec, Model) or spec.parameters is None:
         return
-    counts = [
-        (c, getattr(stated, n))
-        for n, c in (("total", parameters_of), ("active", active_parameters_of))
-        if getattr(stated, n)
-    ]
+    counts = (parameters_of, active_parameters_of)
     for path, value in sites(node).items():
-        if path[1] == "parameters":
+        try:
+            changes = path[1] == "parameters" or any(c(_with(spec, path[1:], 2 * value)) != c(spec) for c in counts)
+        except UsageError:  # contradictory dimensions
+            changes = True
+        if changes:
             yield node.name, path
-            continue
-        for count, printed in counts:
-            rounded = isinstance(printed, RoundedCount)
-            other = _with(node.spec, path[1:], value * 2 if rounded else value + 1)
-            if any(contradictions(other)) or not interval_of(printed if rounded else count(node.spec)).overlaps(
-                Interval.point(Fraction(count(other)))
-            ):
-                yield node.name, path
 
 
 def _inherited(graph: Graph, node: Node[Any]) -> Iterator[Place]:

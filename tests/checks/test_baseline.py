@@ -130,13 +130,3 @@ def test_unchecked_documents_are_not_listed(tmp_path: Path) -> None:
 
     assert without(run, one, Settings())[1] == ["TRN101 of Chip/two at spec.a", "TRN110 of Chip/two"]
     assert without(run, one, Settings(ignore=("TRN101",)))[1] == ["TRN110 of Chip/two"]
-
-
-def test_a_file_that_cannot_be_used_is_named_by_its_path(tmp_path: Path) -> None:
-    (tmp_path / "chips").mkdir()
-    broken = load_document(read_text("{\n", str(tmp_path / "chips" / "broken.yaml")), KNOWN)
-    run = check([broken], KNOWN, Settings())
-    (key,) = accepting(run, tmp_path / "baseline.json").findings
-
-    assert key[1] == "chips/broken.yaml"
-    assert without(run, accepting(run, tmp_path / "baseline.json"), Settings())[0].report.diagnostics == ()

@@ -19,7 +19,7 @@ from trnspec.model.annotations import Count
 from trnspec.model.link import Link
 from trnspec.plugins.api import Finding, Kind, Plugin, Registry, Rule, rule
 from trnspec.testing import check_code, diagnose, examples, expected
-from trnspec.yaml import Limits, read_file, read_text
+from trnspec.yaml import Limits, read_text
 
 PACKAGE = FilePath(trnspec.__file__).parent
 CODES_FOLDER = PACKAGE / "checks" / "codes"
@@ -111,13 +111,6 @@ def test_codes_are_sorted_and_unique() -> None:
     assert sorted(KNOWN.codes) == list(KNOWN.codes)
 
 
-def test_names_are_unique_words_joined_by_hyphens() -> None:
-    """A name is typed on command lines and represents one code only."""
-    names = [code.name for code in ALL]
-    assert sorted(set(names)) == sorted(names)
-    assert [n for n in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", n)] == []
-
-
 def test_a_page_is_named_after_its_code() -> None:
     assert {file.stem for file in CODES_FOLDER.glob("*.md")} == {code.id for code in CODES}
     assert [code.id for code in CODES if code.page is None or code.page.stem != code.id] == []
@@ -178,12 +171,6 @@ def test_bytes_give_the_code(code: str) -> None:
     wrong, right = BYTES[code]
     assert {code} == {problem.code for problem in read_text(wrong).problems}
     assert read_text(right).problems == ()
-
-
-def test_unreadable_file(tmp_path: FilePath) -> None:
-    """TRN001: a file that is missing, and a folder."""
-    for path in (tmp_path / "missing.yaml", tmp_path):
-        assert [problem.code for problem in read_file(path).problems] == ["TRN001"]
 
 
 def test_structure_mismatch() -> None:

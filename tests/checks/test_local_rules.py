@@ -89,12 +89,3 @@ def test_the_report_is_that_of_all_rules_on_all_documents(
 
     assert full.report.diagnostics
     assert full.report == quick.report
-
-
-def test_users_are_found_through_others(readings: list[LoadResult]) -> None:
-    graph, _ = link(readings)
-    again = Graph(graph.nodes)
-
-    assert {k: v for k, v in graph.users.items() if v} == {k: v for k, v in again.users.items() if v}
-    assert {"neuroncore-v3", "trainium2", "trn2.48xlarge"} <= graph.using({"neuroncore-v3"})
-    assert graph.using({"trn2.48xlarge"}).isdisjoint({"trainium2", "trainium1"})

@@ -34,20 +34,6 @@ def worse(now, before):
             yield *name, f"{found['rows']} rows, were {group['rows']}"
 
 
-def test_errors_worse_than_before():
-    before = [{"chip": "a", "framework": "f", "part": "step", "rows": 20, "mean": 0.1}]
-    for mean, rows, expected in (
-        (0.119, 20, []),
-        (0.13, 20, ["mean 13.0%, was 10.0%"]),
-        (0.05, 17, ["17 rows, were 20"]),
-        (0.3, 5, ["mean 30.0%, was 10.0%", "5 rows, were 20"]),
-    ):
-        assert expected == [text for *_, text in worse([{**before[0], "mean": mean, "rows": rows}], before)]
-    # Of a large error two points are little, of a small one a tenth is.
-    assert [] == list(worse([{**before[0], "mean": 1.05}], [{**before[0], "mean": 1.0}]))
-    assert [] == list(worse([{**before[0], "mean": 0.03}], [{**before[0], "mean": 0.015}]))
-
-
 @pytest.mark.slow
 def test_no_group_is_worse(script):
     """After a change that makes one worse for a reason, ``make accuracy`` writes the new errors."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs.pages import Runner, blocks, commands, matches
+from tests.docs.pages import Runner, blocks
 from tests.support.programs import ROOT, Here
 
 PAGE = ROOT / "docs" / "tutorial" / "ask.md"
@@ -60,26 +60,3 @@ def test_runner_sees_a_difference(runner, tmp_path, text) -> None:
 
     with pytest.raises(AssertionError):
         runner.run(block)
-
-
-def test_page_blocks_share_a_namespace(runner, tmp_path) -> None:
-    first, second, third = page(
-        tmp_path,
-        "```python\nx = 1\n```\n```python\n>>> y = x + 1\n>>> y\n2\n```\n```yaml\nno: 1\n```\n```python\nassert y == 2\n```\n",
-    )
-    for block in (first, second, third):
-        runner.run(block)
-
-    assert (first.line, second.line) == (2, 5)
-
-
-def test_commands_of_a_block() -> None:
-    assert list(commands("$ a b\nout\nmore\n$ c \\\n  d\n")) == [("a b", "out\nmore\n"), ("c d", "")]
-
-
-@pytest.mark.parametrize(
-    ("shown", "printed", "same"),
-    [("a\n", "a\n", True), ("a\n...\nc\n", "a\nb\nb\nc\n", True), ("a\n...\n", "a\n", True), ("a\n", "a\nb\n", False), ("...\nb\n", "a\n", False)],
-)  # fmt: skip
-def test_dots_stand_for_lines(shown, printed, same) -> None:
-    assert matches(shown, printed) is same

@@ -12,10 +12,6 @@ from tests.support.programs import ROOT
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_two() -> None:
-    assert [file.stem for file in NOTEBOOKS] == ["catalog", "planning"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_runs(file, tmp_path, monkeypatch) -> None:
@@ -73,12 +69,3 @@ def test_objects_show_html_and_markdown(catalog: trnspec.Catalog) -> None:
         assert expected[name] in markdown
         assert html.count("<table>") == html.count("</table>") > 0
         assert "| ---" in markdown or "\n- " in markdown
-
-
-def test_markup_of_a_document_is_escaped() -> None:
-    from trnspec.text_table import sections_in_html, table
-
-    html = sections_in_html([("<b>", table(["<i>"], [["<script>"]])), ("", "a & b")])
-    assert "<b>" not in html
-    assert "<script>" not in html
-    assert "a &amp; b" in html

@@ -7,7 +7,6 @@ import inspect
 import pkgutil
 import re
 import sys
-from html import unescape
 
 import attrs
 import pytest
@@ -117,17 +116,6 @@ def test_parts_are_named(module) -> None:
     assert PARTS_OF[module] < functions
 
 
-def test_formulas_are_complete_as_mathematics() -> None:
-    """The build converts every command of a formula; what it does not know would be in the text as it is."""
-    converter = pytest.importorskip("latex2mathml.converter")
-    formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
-    shown = [unescape(re.sub(r"<[^>]*>", "", converter.convert(formula, display="block"))) for formula in formulas]
-
-    assert len(formulas) > 25
-    assert [] == [one for one in shown if re.search(r"[\\&]", one)]
-    assert [] == [page.name for page in PAGES[1:] if "```text" in page.read_text(encoding="utf-8")]
-
-
 def test_symbols_of_formulas_are_names_of_the_code() -> None:
     """Symbols of several words are arguments, attributes or variables of the engine."""
     formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
@@ -162,9 +150,3 @@ def test_functions_are_links() -> None:
     assert len(links) > 75
     assert set() == set(links) - described
     assert {f"trnspec.{module}.{name}" for module in PARTS_OF for name in ("tensor_parallel_all_reduce",)} < set(links)
-
-
-def test_overview_links_every_page() -> None:
-    overview = PAGES[0].read_text(encoding="utf-8")
-
-    assert {str(page.relative_to(FOLDER)) for page in PAGES[1:]} <= set(re.findall(r"\(([\w/.-]+)\)", overview))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import time
@@ -230,11 +229,3 @@ def test_a_failure_is_noticed(monkeypatch) -> None:
             patched.setattr(fuzzing, "SECONDS", 1.0)
             with pytest.raises(error):
                 fuzzing.run(catalog, "show", "neuronlink-v3")
-
-
-def test_documents_are_as_they_were() -> None:
-    """What is written of a document without changes has no findings that it had not."""
-    for name in fuzzing.BASES[:2]:
-        data = fuzzing.base(name)
-        assert read_text(fuzzing.written(data)).data == data
-        assert json.loads(json.dumps(data)) == data

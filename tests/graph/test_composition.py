@@ -17,7 +17,7 @@ from tests.support.tables import tables
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.runner import run
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import QuantityError
 from trnspec.graph.composition import chip_count, chips, members, part_kinds, servers
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import place, total_paths
@@ -30,9 +30,6 @@ from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
-from trnspec.output.exporters import export
-from trnspec.output.exporters.exported import ExportError
-from trnspec.perf.lowering.lower import lower
 from trnspec.plugins.api import Registry
 from trnspec.yaml import read_text
 
@@ -198,40 +195,6 @@ def test_published_totals_of_a_plugin_kind_are_checked() -> None:
     assert [dotted(d.where.path) for d in found] == ["spec.stated.memory.capacity"]
 
 
-@pytest.mark.parametrize(
-    ("on", "ranks", "levels"),
-    [
-        # Servers of a rack have no fabric among them: the network of a server, 400 Gbit/s, is shared by 4 chips.
-        ("plain-rack", 32, [("server", 4), ("network", float("inf"))]),
-        ("plain-rack*2", 64, [("server", 4), ("network", float("inf"))]),
-        ("tile-pod", 8, [("ultraserver", 8)]),
-        ("tile-pod*3", 24, [("ultraserver", 8), ("network", float("inf"))]),
-    ],
-)
-def test_systems_for_evaluators(on, ranks, levels) -> None:
-    system = lower(tile(), on)
-
-    assert (ranks, levels) == (system.ranks, [(level.name, level.ranks) for level in system.levels])
-
-
-def test_a_rack_of_different_systems_is_refused_for_evaluators() -> None:
-    with pytest.raises(UsageError, match="tile-rack is built of several parts"):
-        lower(tile(), "tile-rack")
-
-
-def test_exports_of_a_rack() -> None:
-    import json
-
-    graph = tile()
-    (rack,) = json.loads(export("json", graph.named("tile-rack"), graph).text)["documents"]
-
-    assert (28, 1792 * 2**30) == (rack["totals"]["chips"], rack["totals"]["memory.capacity"]["value"])
-    for format_ in ("dot", "svg", "astra-sim"):
-        with pytest.raises(ExportError) as caught:
-            export(format_, graph.named("tile-rack"), graph)
-        assert caught.value.reason == "no-fabric"
-
-
 # Clusters: a number of chips of which only a bound is published.
 
 
@@ -245,24 +208,6 @@ def test_the_chips_of_a_cluster_are_a_bound() -> None:
     assert [(CountRange(6_250), "trn1.32xlarge")] == [
         (count, part.name) for count, part in members(SHIPPED, cluster.node, Server) or ()
     ]
-
-
-def test_a_cluster_of_unknown_size_has_no_totals() -> None:
-    cluster = trnspec.load()["trn1n-ultracluster"]
-
-    for ask in (lambda: cluster.chip_count, lambda: cluster.total("memory.capacity")):
-        with pytest.raises(UsageError, match="not known"):
-            ask()
-
-
-def test_a_cluster_needs_a_number_of_servers_for_evaluators() -> None:
-    with pytest.raises(
-        UsageError, match=r"trn1\.32xlarge trn1-ultracluster has is not known exactly; known is >= 6,250"
-    ):
-        lower(SHIPPED, "trn1-ultracluster")
-
-    named, servers_ = lower(SHIPPED, "trn1-ultracluster*64"), lower(SHIPPED, "trn1.32xlarge*64")
-    assert (servers_.chips, servers_.levels) == (named.chips, named.levels)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +241,3 @@ def test_bounds_that_do_not_decide_a_comparison(compare, count) -> None:
         compare(count, 150)
 
     assert ("bounds", True) == (error.value.reason, bool(error.value.hint))
-
-
-@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
-def test_a_count_is_compared_with_counts_only(compare) -> None:
-    with pytest.raises(TypeError):
-        compare(CountRange(100), "99")

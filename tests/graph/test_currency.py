@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.api import graph as load
 from trnspec.errors import UsageError
 from trnspec.graph.currency import Age, ages, currencies, limit, months_between
 
@@ -124,11 +123,3 @@ def test_documents() -> None:
         (c.name, c.kind, c.source, c.as_of, c.months, c.years, c.derived, c.unknown)
         for c in currencies(MADE, "2025-12")
     ]
-
-
-def test_unknown_attributes_of_a_stated_part() -> None:
-    """The other direction of a link, which its siblings state."""
-    unknown = {c.name: c.unknown for c in currencies(load(), "2026-11")}
-
-    assert [path for path in unknown["efa"] if path.startswith("bandwidth")] == ["bandwidth.both"]
-    assert [path for path in unknown["neuronlink-v2"] if path.startswith("bandwidth")] == ["bandwidth.per_direction"]

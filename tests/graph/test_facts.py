@@ -83,19 +83,6 @@ def test_origin_as_written() -> None:
         assert expected == [tuple(getattr(f, name) for name in NAMES) for f in found]
 
 
-def test_some_values_have_an_origin_of_their_own() -> None:
-    """What the test before this one compares is there."""
-    known = [f for node in NODES for f in facts(GRAPH, node) if f.value is not None]
-
-    assert {True: True, False: True} == {
-        is_figure: all(
-            any(getattr(f, name) for f in known if (f.figure is not None) == is_figure)
-            for name in ("where", "note", "reason")
-        )
-        for is_figure in (True, False)
-    }
-
-
 def test_features_and_ratios_as_written() -> None:
     """One fact each: of a feature under its name, of a printed ratio with its terms and its verdict."""
     expected, found = [], []

@@ -19,7 +19,6 @@ from trnspec.graph.graph import (
     build,
     cached_by_graph,
     figure_at,
-    names_used,
     references,
 )
 from trnspec.loading.pipeline import load_document
@@ -237,14 +236,6 @@ def test_hints(count, hint) -> None:
     assert [hint] == [p.problem.hint for p in problems]
 
 
-def test_the_known_names_of_another_kind() -> None:
-    """At most six; and where the other document states its kind."""
-    _, (problem,) = build([*(chip(f"c{n}") for n in range(8)), server(of="box")])
-
-    assert ("TRN202", "known: c0, c1, c2, c3, c4, c5") == (problem.problem.code, problem.problem.hint)
-    assert [("Server", ("kind",))] == [(see.text, see.path) for see in problem.see]
-
-
 def test_a_reference_to_a_document_of_another_kind():
     page, one = source(), chip()
     _, problems = build([page, one, server(of="page")])
@@ -334,14 +325,6 @@ def test_documents_that_use_others():
     assert graph.using(["two", "box"]) == {"two", "case", "box", "rack"}
     assert graph.using(["rack"]) == {"rack"}
     assert graph.users == {"one": {"box"}, "two": {"case"}, "box": {"rack"}}
-
-
-def test_users_by_an_alias():
-    box = server(of="uno")
-    graph, _ = build([chip(metadata=", aliases: [uno], source: page"), source(), box])
-
-    assert graph.users == {"one": {"box"}, "page": {"one"}}
-    assert names_used(box) == ("uno",)
 
 
 def test_focus():

@@ -6,7 +6,6 @@ import pytest
 from attrs import evolve, frozen
 
 import trnspec
-from tests.support.rules import document, graph
 from tests.support.small_catalog import GRAPH
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, present_path, total_paths, unknown_path
@@ -143,11 +142,6 @@ def test_totals_are_places_that_say_so(spec) -> None:
     assert totals == {p for p in paths(GRAPH, spec, parts=False) if (f := place(GRAPH, spec, p)) and f.total}
 
 
-@pytest.mark.parametrize("spec", [Core, Chip, Link, Source])
-def test_chips_have_no_totals(spec) -> None:
-    assert list(total_paths(GRAPH, spec)) == []
-
-
 def test_every_figure_of_the_catalog_is_found_at_its_path() -> None:
     """All that a document states, a printed ratio apart, is where its path says, with the same value."""
     cat = trnspec.load()
@@ -206,11 +200,3 @@ def test_derived_kinds() -> None:
         values.append(read and read.text)
 
     assert ["3", "400 GiB", "full"] == values
-
-
-def test_an_empty_group_is_not_known() -> None:
-    made = graph(document("Chip", "one", "spec: {peak: {dense: {}}, memory: {capacity: 1 GiB}}"))
-    found = place(made, Chip, "peak.dense")
-
-    assert found is not None
-    assert found.read(made.named("one")) is None

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from attrs import evolve
 
 from tests.support.rules import document, graph
 from tests.support.small_catalog import GRAPH, OLD, PAGE
 from tests.support.tables import tables
-from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import figures, scope, source_of, with_provenance
-from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
-from trnspec.quantities.quantity import parse
 
 TABLES = tables(__file__)
 
@@ -36,14 +31,6 @@ def test_without_a_source() -> None:
     assert ("", "", "", None) == (clock.source_name, clock.source_title, clock.as_of, clock.source)
     assert "  source       none" in str(clock).splitlines()
     assert "<Stated 2.8 GHz: engines.tensor.clock of core, no source>" == repr(clock)
-
-
-def test_bounds() -> None:
-    """A figure without an upper bound; one with digits that the interval needs."""
-    wire = GRAPH.named("wire")
-    made = GRAPH.replace("wire", evolve(wire.spec, other={"odd": Figure(value=parse(">= 2.50 GB"))}))
-
-    assert "  interval     [2.495, and more)" in str(figures(made, made.named("wire"))["other.odd"]).splitlines()
 
 
 def test_as_tables() -> None:
@@ -70,18 +57,6 @@ def test_a_spec_with_provenance() -> None:
     assert FULL["other.share"] == fields["other"]["share"]
     assert (node.spec.launched, node.spec.dies, node.spec.links.ports, None) == (
         fields["launched"], fields["dies"], fields["links"].ports, fields["power"])  # fmt: skip
-
-
-def test_a_source_that_is_not_there() -> None:
-    """The name stays, without title and date; claims too."""
-    node = GRAPH.named("full")
-    claims = tuple(evolve(claim, source=Ref("gone", type(None))) for claim in node.claims)
-    metadata = evolve(node.metadata, source=Ref("gone", type(None)))
-    made = Graph({**GRAPH.nodes, "full": evolve(node, metadata=metadata, claims=claims)})
-    figure = figures(made, made.named("full"))["peak.dense.bf16"]
-
-    assert ("gone", "", "") == (figure.source_name, figure.source_title, figure.as_of)
-    assert [("gone", "")] == [(c.source, c.as_of) for c in figure.conflicting]
 
 
 def test_the_source_of_a_printed_ratio_is_next_to_it() -> None:

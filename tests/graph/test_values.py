@@ -18,7 +18,6 @@ from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import compare
 from trnspec.model.parts import CountRange
 from trnspec.model.ref import Ref
-from trnspec.model.rounded import RoundedCount
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import UNITS, Dimension
@@ -180,10 +179,3 @@ def test_bounds_of_figures_are_compared_by_value(sign, upper, other, expected) -
     assert expected is compare(sign, bounded(10, upper=upper), exact)
     mirrored = sign.translate(str.maketrans("<>", "><"))
     assert expected is compare(mirrored, exact, bounded(10, upper=upper))
-
-
-def test_bounds_and_fractions() -> None:
-    """A number with decimals of a model or a measurement is compared exactly."""
-    assert compare("<", Fraction(19, 2), CountRange(10)) is True
-    assert compare("<", Fraction(21, 2), CountRange(10)) is None
-    assert compare(">", RoundedCount(11), CountRange(0, 10)) is True

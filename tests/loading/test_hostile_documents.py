@@ -82,17 +82,6 @@ def test_control_characters(lines, findings) -> None:
     assert (node.metadata.note is None) == bool(findings)
 
 
-@pytest.mark.parametrize("where", ["name", "title", "says"])
-def test_a_control_character_in_a_required_text(where) -> None:
-    text = HEAD.replace("title: T", 'title: "T\\e"') if where == "title" else HEAD
-    text = text.replace("name: part", 'name: "part\\e"') if where == "name" else text
-    text += SPEC + (CLAIM % "spec.memory.capacity").replace("32 GiB", '"32 GiB\\e"' if where == "says" else "32 GiB")
-    lines = {"name": 4, "title": 5, "says": 10}
-
-    assert ("TRN003", lines[where]) in found(text)
-    assert {code for code, _ in found(text)} <= {"TRN003", "TRN604"}
-
-
 WRONG = """api_version: trnspec/v1
 kind: Server
 metadata: {name: odd, title: T, source: llama-3.1-8b}
@@ -159,3 +148,13 @@ def test_many_unknown_keys(tmp_path) -> None:
 
     assert unknown[:2] == ["unknown key 'k0' in spec", "unknown key 'k1' in spec"]
     assert unknown[100:] == ["at least 900 more problems of this kind follow from here"]
+
+
+def test_documents_with_references_to_other_kinds_are_shown(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "odd.yaml").write_text(WRONG)
+    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
+    here = Here(tmp_path, monkeypatch, capsys)
+
+    assert 0 == here("show", "odd", "--catalog", ".").status
+    assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]

@@ -14,6 +14,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
 from trnspec.model.measurements import Measurements, RejectedRow
+from trnspec.yaml import Place
 
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs")), max_size=8)
 
@@ -72,6 +73,7 @@ def test_rejected_rows_and_cells(tmp_path: Path) -> None:
 
     assert [("two", "3", ""), ("three", "5", "6")] == [tuple(r.cells.values()) for r in used_rows(spec, table)]
     assert 3 == len(table.rows)
+    assert Place(3, 1) == table.place(table.rows[1], "absent")
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
@@ -87,3 +89,7 @@ def test_every_shipped_table_has_a_document() -> None:
     folder = shipped() / "measured"
 
     assert {f.stem.replace("_", "-") for f in folder.glob("*.csv")} == {f.stem for f in folder.glob("*.yaml")}
+
+
+def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
+    assert ("id",) == read_table(written(tmp_path, "\ufeffid\none\n")).columns

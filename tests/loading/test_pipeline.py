@@ -102,13 +102,6 @@ def test_target_replaces_the_context() -> None:
     assert seen.peak.dense.bf16.value.text == "191 TFLOPS"
 
 
-def test_first_context_counts() -> None:
-    checked = run({"box.yaml": server()}, {"near.yaml": chip(bf16="191 TFLOPS"), "far.yaml": chip()})
-
-    assert checked.report.diagnostics == ()
-    assert checked.graph.named("one").document.file == "near.yaml"
-
-
 BROKEN = chip().replace("memory", "mem")
 
 
@@ -216,14 +209,6 @@ def test_waiver(metadata, codes, waived) -> None:
     report = run({"box.yaml": server(metadata=metadata)}, {"one.yaml": chip()}, with_rules(each_server)).report
 
     assert (codes, waived) == ({d.code for d in report.diagnostics}, report.waived)
-
-
-def test_waivers_of_the_context_are_not_reported() -> None:
-    """Neither those that accept something nor those that do not."""
-    context = {"box.yaml": server(metadata=WAIVED), "bag.yaml": server("bag", metadata=WAIVED.replace("01", "09"))}
-    report = run({"one.yaml": chip()}, context, with_rules(each_server)).report
-
-    assert (report.diagnostics, report.waived) == ((), 0)
 
 
 # Settings.

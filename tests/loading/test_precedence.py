@@ -81,16 +81,6 @@ def test_a_figure_is_overridden_when_it_is_listed(site) -> None:
     assert (set(), "840 GB/s") == reported(site, text)
 
 
-def test_a_difference_that_is_not_listed_is_refused(site) -> None:
-    """Each at its place; the document is not used at all."""
-    text = replaced(
-        TRAINIUM, DOUBLE, ("  memory_pool: {value: 16,", "  memory_pool: {value: 8,"), allowed("spec.memory.capacity")
-    )
-    lines = {line(text, "840 GB/s"), line(text, "memory_pool: {value: 8,")}
-
-    assert ({("trainium1.yaml", "TRN204", n) for n in lines}, "820 GB/s") == reported(site, text)
-
-
 def test_an_alias_must_be_kept(site) -> None:
     text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory"), ("  aliases: [trainium]\n", ""))
 
@@ -112,12 +102,3 @@ def test_between_plugins_the_first_keeps_the_name(site) -> None:
 
     assert {("acme-1.yaml", "TRN204", 3)} == {f for f in found(site, str(folder)) if f[1] == "TRN204"}
     assert "64 GiB" in site.run("show", "acme-1").out
-
-
-def test_a_file_of_the_user_replaces_as_before(site) -> None:
-    """Overrides bind plugins; what a user checks by name is the user's."""
-    site.catalog("acme", ACME)
-    (site.folder / "acme-1.yaml").write_text(CHIP.replace("64 GiB", "32 GiB"))
-    (site.folder / "acme-server.yaml").write_text(SERVER)
-
-    assert ("acme-server.yaml", "TRN402", 5) in found(site, "acme-1.yaml", "acme-server.yaml")

@@ -142,16 +142,6 @@ def test_the_schema_accepts_both_forms(text):
     assert [] == list(validator("Server", Server).iter_errors(read_text(text, "box.yaml").data))
 
 
-def test_the_schema_marks_former_keys_as_deprecated():
-    definitions = validator("Server", Server).schema["$defs"]
-    efa = definitions["Server"]["properties"]["efa"]
-    bare = definitions["Fabric"]["properties"]["bandwidth"]["then"]
-
-    assert [True] * 4 == [efa["deprecated"], *(p["deprecated"] for p in efa["properties"].values())]
-    assert bare["deprecated"] is True
-    assert {"link", "cards", "bandwidth"} == set(efa["properties"])
-
-
 @pytest.mark.parametrize(
     ("spec", "old", "new"),
     [
@@ -211,13 +201,6 @@ def test_replace_accepts_former_paths():
 
     assert plain(new.graph.named("trn1.32xlarge")) == plain(old.graph.named("trn1.32xlarge"))
     assert gone.graph.named("trn1.32xlarge").spec.network is None
-
-
-def test_a_mistake_in_a_change_is_reported_at_its_former_path(tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text("change:\n  trn1.32xlarge:\n    host.vcpus: 8\n    efa.bandwidth: 8 GB\n")
-    with pytest.raises(trnspec.UsageError, match=r"overlay.yaml:4:20: .* \(at spec.network.bandwidth\)"):
-        trnspec.load(overlay=overlay)
 
 
 def test_an_edition_from_before_the_rename_differs_in_no_figure_of_it():

@@ -68,11 +68,6 @@ def test_dates(as_of, reported):
     assert expected == [(p.code, p.message, p.hint) for p in reading.problems]
 
 
-@pytest.mark.parametrize("kind", ["{a: 1}", "[Link]", "{}"])
-def test_a_kind_that_is_no_text_without_a_version(kind):
-    assert {m for _, _, _, m, _ in found(f"kind: {kind}\n")} == {m for _, _, _, m, _ in found("kind: Lnk\n")}
-
-
 def test_missing_blocks_are_one_finding_with_the_skeleton_to_write():
     """The skeleton itself, with the words for its values replaced, is a valid document."""
     text = "api_version: trnspec/v1\nkind: Server\n"

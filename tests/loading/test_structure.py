@@ -119,21 +119,6 @@ def test_the_envelope(change, expected):
     assert refused(link, {"connects": "chips"}, **change) == expected
 
 
-def test_plain_omits_empty_values():
-    node = sampler(shares=[], names={}, part={"size": 1}, parts=[], word="first", figures=[{"value": "5 GB/s"}])
-    assert plain(node) == {
-        **HEAD,
-        "kind": "Sampler",
-        "spec": {"flag": True, "figure": "5 GB/s", "part": {"size": 1}, "figures": ["5 GB/s"]},
-    }
-
-
-def test_plain_keeps_an_empty_mapping_with_known_keys():
-    """A Core must have engines, also when none is reported."""
-    node = sampler(rates={"a": {}})
-    assert plain(node)["spec"] == {"flag": True, "figure": "5 GB/s", "rates": {"a": {}}}
-
-
 @pytest.mark.parametrize("file", CATALOG, ids=lambda f: f.stem)
 def test_every_catalog_file_comes_back(file):
     """With a claim for each source, where a claim of the file names several."""

@@ -186,12 +186,6 @@ def test_mistakes(text, marked, words) -> None:
     assert words in str(error)
 
 
-def test_a_mistake_is_found_before_any_document_is_looked_at() -> None:
-    """The first half is true of no document, so a lazy evaluation would never see the second."""
-    with pytest.raises(QueryError, match="did you mean"):
-        CAT.query("chip where dies = 99 and memory.capcity > 1 GB")
-
-
 # Columns and order.
 
 

@@ -187,19 +187,3 @@ def test_later_date_keeps_earlier_documents(one, other) -> None:
     assert set(early.graph.nodes) <= set(late.graph.nodes)
     hardware = {n.name for n in whole().graph if not isinstance(n.spec, Source)}
     assert hardware == set(early.unknown) | (hardware & set(early.graph.nodes))
-
-
-@settings(max_examples=10)
-@given(DATES)
-def test_the_same_date_twice(date) -> None:
-    once = whole().then(date)
-
-    assert not once.diff(once.then(date))
-
-
-def test_loading() -> None:
-    catalog = load(as_of="2024-03")
-
-    assert "190 TFLOPS" == catalog.chips["trainium1"].figure("peak.dense.bf16").value.text
-    assert "neuron-trainium-2024-02" == catalog.chips["trainium1"].figure("peak.dense.bf16").source_name
-    assert "as of 2024-03" in repr(catalog)

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 
-import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.diff import differences
-from trnspec.errors import UnknownNameError
 from trnspec.graph.graph import Graph
 
 PAGES = (source("old", "2022-05-01"), source("new", "2024-06-02"))
@@ -75,19 +73,6 @@ def test_diff_of_trn1_between_two_dates(tmp_path) -> None:
     assert ("190 TFLOPS", "2024-02-13") == (bf16.new.says, bf16.new.as_of)
     assert "superseded" == bf16.verdict
     assert "lowered the rate to 190 on 2023-04-15" in bf16.reason
-
-
-def test_names() -> None:
-    old = whole().then("2024-03")
-
-    assert {"trainium1"} == {c.of for c in old.diff(whole(), "trainium").figures}
-    assert not old.diff(old, "trainium1")
-    with pytest.raises(UnknownNameError, match="did you mean 'trainium1'"):
-        old.diff(whole(), "trainum1")
-
-
-def test_diff_of_a_document_absent_at_both_dates() -> None:
-    assert not whole().then("2023").diff(whole().then("2023"), "trainium3")
 
 
 @settings(max_examples=10)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import json
 import random
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.programs import ROOT, environment
+from tests.support.programs import environment
 from tests.support.rules import KNOWN, document, graph, source
 from tests.support.schema import documents
 from trnspec.api import load
@@ -96,17 +95,6 @@ def test_a_changed_byte_is_refused(data) -> None:
     byte = data.draw(st.integers(0, 255).filter(lambda b: b != raw[at]))
     with pytest.raises(EditionError):
         verify(raw[:at] + bytes([byte]) + raw[at + 1 :])
-
-
-@given(st.data())
-def test_a_byte_more_or_less_is_refused(data) -> None:
-    raw = small().encode()
-    at = data.draw(st.integers(0, len(raw) - 1))
-    byte = data.draw(st.binary(min_size=1, max_size=1))
-    for other in (raw[:at] + raw[at + 1 :], raw[:at] + byte + raw[at:]):
-        if other != raw:
-            with pytest.raises(EditionError):
-                verify(other)
 
 
 def test_broken_documents_are_not_frozen() -> None:
@@ -205,13 +193,6 @@ def test_unknown_editions(tmp_path) -> None:
         load([str(tmp_path)], edition="../x")
 
 
-def test_an_edition_under_another_name(tmp_path) -> None:
-    write(tmp_path / FOLDER, "2026.11", small())
-    (tmp_path / FOLDER / "2026.12.json").write_text(small(), encoding="utf-8")
-    with pytest.raises(EditionError, match=r"2026\.12\.json contains the edition 2026\.11"):
-        load([str(tmp_path)], edition="2026.12")
-
-
 def test_former_edition_without_compression(tmp_path) -> None:
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / "2026.11.json").write_text(small(), encoding="utf-8")
@@ -274,23 +255,6 @@ def test_released_editions_are_unaltered() -> None:
         read(editions.checked(SHIPPED, name), KNOWN)
 
 
-def test_the_same_bytes_in_another_process() -> None:
-    """No order of a hash table gets into the text."""
-    code = "import trnspec; from trnspec.catalog.versions.editions import freeze; print(freeze(trnspec.load().graph, '2026.11'))"
-    seen = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment(PYTHONHASHSEED=seed),
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-
-    assert {freeze(whole(), "2026.11").encode() + b"\n"} == seen
-
-
 @pytest.mark.parametrize(
     "name", ["2026.13", "2026.00", "9999.99", "2026.1", "2026.11.", "2026.11." + "1" * 5000, "2026.11\n"]
 )
@@ -334,13 +298,3 @@ def test_two_freezes_at_once(tmp_path, name) -> None:
     }
     assert {*editions.names(folder)} == editions.released(folder).keys()
     assert {f.name for f in folder.iterdir()} == {*(f"{n}.json.gz" for n in editions.released(folder)), RELEASED}
-
-
-def test_an_edition_with_a_control_character_is_not_read() -> None:
-    """A document that was frozen holds none, so its hashes are of no help here."""
-    node = graph(source("page", "2024-01-01")).named("page")
-    text = freeze(Graph({"page": node}), "2026.11").replace("The page page", "The \\u001b page")
-    entries = [{**e["document"]} for e in json.loads(text)["documents"]]
-
-    with pytest.raises(EditionError, match="control character"):
-        read(editions._text("2026.11", entries), KNOWN)

@@ -44,13 +44,6 @@ def test_from_a_folder_inside(repository) -> None:
     assert {"one.yaml", "empty file.yaml"} == set(files("HEAD~1", "catalog/chips", repository / "catalog"))
 
 
-def test_the_working_tree_is_not_touched(repository) -> None:
-    before = git(repository, "status", "--porcelain")
-    files("HEAD~1", "catalog", repository)
-
-    assert before == git(repository, "status", "--porcelain") == "M catalog/chips/one.yaml"
-
-
 @pytest.mark.parametrize(
     ("revision", "folder", "said"),
     [

@@ -100,34 +100,3 @@ def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
 
     assert MISTAKES == found
     assert len(MISTAKES) == len(lines)
-
-
-REJECTED = """\
-add:
-  - api_version: trnspec/v1
-    kind: Chip
-    metadata: {name: first, title: First}
-    spec: {memory: {capacity: &a 1 GiB}}
-  - api_version: trnspec/v1
-    kind: Chip
-    metadata: {name: second, title: !t Second}
-    spec: {memory: {capacity: 1 GiB}}
-  - api_version: trnspec/v1
-    kind: Chip
-    metadata: {name: third, title: Third}
-    spec: {memory: {}}
-"""
-
-
-def test_values_that_the_reader_rejects_are_not_missing_too(catalog, tmp_path) -> None:
-    """In each of several documents, one error for each; a value that is not there is missing."""
-    path = tmp_path / "overlay.yaml"
-    path.write_text(REJECTED)
-    with pytest.raises(UsageError) as error:
-        catalog.overlay(path)
-    lines = [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
-
-    assert ["5:31", "8:37", "13:12"] == [":".join(line.split(":")[:2]) for line in lines]
-    assert [True, True, True] == [
-        word in line for word, line in zip(("TRN006", "TRN008", "TRN102"), lines, strict=True)
-    ]

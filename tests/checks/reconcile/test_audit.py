@@ -81,14 +81,6 @@ def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name
     assert cause in found[0].cause
 
 
-def test_outdated_and_inconsistent_pages_differ(shown: Audit) -> None:
-    views = {v.source: v for v in shown.views}
-
-    assert views["neuron-trn1-2023-02"].closing > 0
-    assert views["neuron-trn1-2023-02"].contradicting == ()
-    assert any("network.bandwidth" in s for s in views["neuron-trn2-2024-12"].contradicting)
-
-
 def test_every_disagreement_is_recorded(shown: Audit) -> None:
     assert {d.verdict for d in shown.disagreements} >= {"superseded", "rejected"}
     assert not [d for d in shown.disagreements if d.verdict == "found"]

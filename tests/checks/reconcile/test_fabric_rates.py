@@ -97,20 +97,6 @@ def test_a_wrong_rate_has_one_finding(rate: str, path: str, hint: str, chip: str
 
 
 @SYSTEMS
-@pytest.mark.parametrize(
-    ("chip", "found"),
-    [
-        ("{per_direction: 3584 Gbps}", []),
-        ("{per_direction: 3584 Gbps, both: 7168 Gbps}", []),
-        ("{per_direction: 7168 Gbps}", ["links.bandwidth.per_direction"]),
-        ("{per_direction: 3584 Gbps, both: 3584 Gbps}", ["links.bandwidth.both"]),
-    ],
-)
-def test_a_chip_states_one_direction_or_both(chip: str, found: list[str], system: str) -> None:
-    assert found == [at for at, _ in findings(texts("", chip=chip, system=system))]
-
-
-@SYSTEMS
 @pytest.mark.parametrize("counted", ["topology: ", "links_per_chip: 2, topology: {shape: ring, dimensions: [16]}}"])
 def test_a_fabric_of_some_links_of_a_chip_need_not_have_all_of_their_rate(counted: str, system: str) -> None:
     files = texts("", system=system)

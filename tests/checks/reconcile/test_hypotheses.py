@@ -13,7 +13,6 @@ import pytest
 from tests.support.rules import (
     PEAK,
     SERVER_PEAK,
-    ULTRA_PEAK,
     bare,
     causes,
     efa,
@@ -25,7 +24,7 @@ from tests.support.rules import (
     term,
 )
 from trnspec.checks.reconcile.hints import sentence
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, _whole, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, _whole, explain
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation
 from trnspec.checks.reconcile.suspects import blamed, suspects
@@ -58,29 +57,6 @@ def test_causes_of_a_difference(row: dict[str, Any]) -> None:
     assert {c: text for c, text in row.get("names", {}).items() if c not in found or text not in found[c]} == {}
     assert not set(listed(row.get("lacks", []))) & set(found)
     assert set(found) == set(row.get("only", found))
-
-
-def test_one_part_by_two_relations_is_reported_once():
-    """One server of four is sixteen chips of 64: the totals of both disagree for one reason."""
-    by_server = term(bare(), ("trn2u.48xlarge", "stated.peak.dense.bf16"), ("trn2-ultraserver", "servers.count"))
-    case = Case(
-        sites(bare(), *ULTRA_PEAK)[0],
-        parse("10.7 PFLOPS"),
-        (by_server.interval, of_ultraserver().interval),
-        (by_server, of_ultraserver()),
-        (),
-        Graph({}),
-    )
-
-    assert sum(e.id == "part-for-whole" for e in explain_case(case)) == 1
-
-
-@pytest.mark.parametrize(("printed", "share"), [("3,400 TFLOPS", 16), ("3,040 TFLOPS", 8)])
-def test_not_the_total(printed, share):
-    shares = [(Fraction(share), parse("3,040 TFLOPS"))]
-    explanations = causes(printed, interval("190 TFLOPS"), at=PEAK, shares=shares)
-
-    assert "whole-for-part" not in explanations
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from tests.support.rules import (
-    FP32,
     PEAK,
     SERVER_PEAK,
     bare,
@@ -16,7 +15,7 @@ from tests.support.rules import (
     put,
     sites,
 )
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Case, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import MOST_SHARED, _grouped
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import suspects
@@ -24,28 +23,9 @@ from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
 
 
-def test_the_sparse_rate_of_another_type_is_not_named():
-    """Four types share the sparse rate; only that of the same type is explanations."""
-    explanations = [
-        e
-        for e in explain_case(_case(bare(), ("trainium2", "peak.dense.bf16"), "2,563 TFLOPS", "667 TFLOPS"))
-        if e.id == "dense-sparse"
-    ]
-
-    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 2,563 TFLOPS")] == explanations
-
-
 def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[Term, ...]) -> Case:
     expected = tuple(parse(w).interval for w in wanted)
     return Case(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
-
-
-def test_rows_that_share_a_figure_are_reported_together():
-    explanations = [
-        e.sentence for e in explain_case(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"
-    ]
-
-    assert explanations == ["this is the figure of tf32 and 3 others: 190 TFLOPS"]
 
 
 def test_sources_that_print_the_same_are_reported_together():

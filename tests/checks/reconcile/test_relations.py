@@ -65,17 +65,6 @@ def test_a_chip_without_systems_is_compared_as_the_chips_with_its_link():
     assert [0, 1] == [len(each) for each in levels]
 
 
-def test_links_in_a_server_and_between_servers_add_up():
-    (found,) = [
-        r
-        for r in relations(bare())
-        if r.level == "links in a server and between servers" and r.total.node.name == "trainium2"
-    ]
-
-    assert [str(t) for t in found.terms] == ["1,024 GB/sec of trn2-ultraserver", "256 GB/sec of trn2-ultraserver"]
-    assert found.holds
-
-
 def test_every_relation_of_the_catalog_holds():
     every = list(relations(shipped()))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import bare, claim, put, sites, term
-from trnspec.checks.reconcile.sites import Relation, Site, Term
+from tests.support.rules import bare, put, sites, term
+from trnspec.checks.reconcile.sites import Relation, Term
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, parse
 
@@ -32,28 +31,6 @@ def links(inner: str, outer: str, total: str) -> Relation:
         Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth.both", "between_servers.bandwidth.both")
     )
     return Relation(sites(graph, "trainium2", "links.bandwidth.both")[0], terms, "links")
-
-
-@pytest.mark.parametrize(
-    ("says", "value"), [("210 TFLOPS", parse("210 TFLOPS")), (16, 16), ("a lot", None), ("16", None), ("", None)]
-)
-def test_site_of_a_claim(says, value):
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", says)
-    node = graph.named("trainium1")
-
-    assert value == Site(node, ("spec", "peak", "dense", "bf16"), 0).value
-
-
-def test_figure_and_claim_are_two_sites_in_two_places():
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
-    node = graph.named("trainium1")
-    figure, said = Site(node, ("spec", "peak", "dense", "bf16")), Site(node, ("spec", "peak", "dense", "bf16"), 0)
-
-    assert figure.key != said.key
-    assert figure.place == ("spec", "peak", "dense", "bf16")
-    assert said.place == ("claims", 0, "says")
-    assert str(figure) == "peak.dense.bf16 of trainium1"
-    assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
 
 
 def test_expected_value_of_one_term():

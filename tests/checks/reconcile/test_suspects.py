@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.rules import bare, claim, put, shipped, sites
 from trnspec.checks.reconcile.relations import relations
-from trnspec.checks.reconcile.sites import Relation, Term
-from trnspec.checks.reconcile.suspects import Suspect, _is_usual, suspects
+from trnspec.checks.reconcile.suspects import _is_usual, suspects
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -51,32 +50,6 @@ def test_a_wrong_claim():
 
     assert [("trainium1", "peak.dense.bf16", index)] == blamed(graph)
     assert suspect.is_claim
-
-
-def test_one_count_closes_two_totals():
-    graph = _small(memory="384 GiB", peak="2,280 TFLOPS")
-
-    assert [dotted(s.site.path[1:]) for s in suspects(_sums(graph))] == ["chips.count"]
-
-
-def _small(memory: str, peak: str) -> Graph:
-    graph = put(bare(), "trn1.32xlarge", "stated.memory.capacity", memory)
-    return put(graph, "trn1.32xlarge", "stated.peak.dense.bf16", peak)
-
-
-def _sums(graph: Graph) -> list[Relation]:
-    """Two totals of one server, and nothing else that could tell which side is wrong."""
-    (count,) = sites(graph, "trn1.32xlarge", "chips.count")
-    totals = sites(graph, "trn1.32xlarge", "stated.memory.capacity", "stated.peak.dense.bf16")
-    parts = sites(graph, "trainium1", "memory.capacity", "peak.dense.bf16")
-    return [Relation(t, (Term((count,), p),), "chips of a server") for t, p in zip(totals, parts, strict=True)]
-
-
-def test_a_tie_is_decided_for_the_total():
-    """One total, one part, one count and nothing else: the total is stated to be checked."""
-    (relation, _) = _sums(_small(memory="480 GiB", peak="3,040 TFLOPS"))
-
-    assert [Suspect(relation.total, (relation,))] == suspects([relation])
 
 
 def test_a_claim_of_a_figure_that_is_wrong_in_another_way():

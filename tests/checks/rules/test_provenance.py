@@ -91,15 +91,6 @@ def test_claims_that_do_not_exclude_each_other(at, says, other):
     assert set() == found("TRN303", said("trainium1", (at, says, OLD), (at, other, NEW)))
 
 
-@pytest.mark.parametrize("at", [DIRECTION, STACK])
-def test_other_dimension_is_left_to_trn302(at):
-    name = "trainium1" if at == STACK else "neuronlink-v2"
-    graph = said(name, (at, "1 TFLOPS", OLD), (at, "2 TFLOPS", NEW))
-
-    assert {(name, "claims.0.says"), (name, "claims.1.says")} == found("TRN302", graph)
-    assert set() == found("TRN303", graph)
-
-
 @pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
 @pytest.mark.parametrize("judged", [OLD, NEW])
 def test_a_verdict_on_either_settles_it(verdict, judged):
@@ -108,16 +99,6 @@ def test_a_verdict_on_either_settles_it(verdict, judged):
 
     assert set() == found("TRN303", claim(graph, "trainium1", STACK, "16 GiB", source=other))
     assert set() == found("TRN303", claim(graph, "trainium1", STACK, "16 GiB", source=other, verdict="agrees"))
-
-
-def test_conflict_of_a_sum_is_reported_once():
-    """The four servers tell which of the two is wrong."""
-    graph = put(bare(), "trn2-ultraserver", "stated.network", None)
-    graph = claim(graph, "trn2-ultraserver", TOTAL, "12,800 Gbps", source=OLD)
-    graph = claim(graph, "trn2-ultraserver", TOTAL, "3,200 Gbps", source=NEW)
-
-    assert {("trn2-ultraserver", "claims.1.says")} == found("TRN402", graph)
-    assert set() == found("TRN303", graph)
 
 
 # TRN403.
@@ -173,10 +154,6 @@ def test_a_page_that_contradicts_itself(source):
 )
 def test_a_page_that_closes_or_was_judged(total, verdict):
     assert set() == found("TRN403", page(total, verdict))
-
-
-def test_pages_are_not_held_against_each_other():
-    assert set() == found("TRN403", page("3,380 TFLOPS", source="neuron-trn1-2023-02"))
 
 
 def test_a_total_after_others_of_its_page_that_close_or_were_judged():
