@@ -177,6 +177,20 @@ def test_a_known_unit_is_not_confused() -> None:
     assert "" == UNITS.confusion(UNITS.unit("GB"))
 
 
+@pytest.mark.parametrize(
+    ("written", "dimension"),
+    [
+        *(("MW", Dimension.POWER), ("Wh", Dimension.POWER), ("kWh", Dimension.POWER), ("PJ", Dimension.ENERGY)),
+        *(("USD/s", Dimension.PRICE), ("USD/year", Dimension.PRICE), ("USD", Dimension.PRICE), ("Ms", Dimension.TIME)),
+        *(("GB/h", Dimension.INFORMATION), ("GB/h", Dimension.BANDWIDTH), ("Hz/s", Dimension.FREQUENCY)),
+        *(("KB", Dimension.INFORMATION), ("gb", Dimension.INFORMATION), ("TFLPOS", None), ("PFLOPS/s", None)),
+    ],
+)
+def test_ambiguous_units_are_not_corrected(written, dimension) -> None:
+    """Another power of ten, another time, another dimension; several units that are as near."""
+    assert "" == UNITS.correction(written, dimension)
+
+
 if __name__ == "__main__":
     lines = [line for name in NAMES for line in sample(name, lines_of(name))]
     (DATA / STORED).write_text("".join(f"{line}\n" for line in lines), "utf-8")
