@@ -15,8 +15,7 @@ from attrs import evolve
 from tests.checks.quote_changes import power_changes, price_changes
 from tests.checks.slips import changed, findings, sampled
 from tests.support.programs import ROOT
-from tests.support.rules import KNOWN, linked, put
-from tests.support.rules import findings as found_by
+from tests.support.rules import KNOWN, put
 from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.power import power_conflicts
@@ -24,7 +23,6 @@ from trnspec.checks.reconcile.prices import market
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
 from trnspec.model.quotes import Power
-from trnspec.model.ref import Ref
 from trnspec.yaml import read_text
 
 PLUGINS = [
@@ -134,21 +132,6 @@ def test_a_wrong_server_is_not_reported_at_its_prices(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_of", "age"),
-    [("2023-12-01", None), ("2023-12", None), ("2023", None), ("2023-11-30", 19), ("2023-01", 29), ("2022", 30)],
-)
-def test_a_price_is_stale_18_months_before_the_newest(as_of: str, age: int | None) -> None:
-    """That is of 2025-06-01; a year counts as its December."""
-    source = linked().named("list-2024-05")
-    found = found_by("TRN807", linked().replace(source.name, evolve(source.spec, as_of=as_of)))
-
-    assert [(d.where.path[-1], d.message) for d in found] == [
-        (place, f"the price of {place} is of {as_of}, {age} months before the newest price of the catalog")
-        for place in ("us-east-1", "us-west-2")
-    ] * (age is not None)
-
-
-@pytest.mark.parametrize(
     ("type", "power", "code", "why"),
     [("tdp", "500 W", "TRN806", "digits"), ("maximum", "100 W", "TRN804", "type"), ("tdp", "1 kW", None, None)],
 )
@@ -161,29 +144,3 @@ def test_the_power_of_a_chip_is_a_design_power(graph: Graph, type, power, code, 
     conflicts = [(c.code, c.why) for c in power_conflicts(chip) if c.one.subject.name == "trainium3"]
 
     assert conflicts == ([] if code is None else [(code, why)])
-
-
-@pytest.mark.parametrize(
-    ("name", "as_of", "message"),
-    [
-        # The newest power is of 2025-03-04; a year counts as its December.
-        ("b2.large-typical", "2023-09-30", ""),
-        ("b2.large-typical", "2023", ""),
-        ("b2.large-typical", "2023-08", "the typical power is of 2023-08, 19 months before the newest"),
-        ("b2.large-maximum", "2019", ""),
-        # beta2 was launched in 2024-12.
-        ("beta2-tdp", "2024-12", ""),
-        ("beta2-tdp", "2024-12-31", ""),
-        ("beta2-tdp", "2024", ""),
-        ("beta2-tdp", "2024-11-30", "the source is of 2024-11-30, before beta2 was launched (2024-12)"),
-        ("beta2-tdp", "2023", "the source is of 2023, before beta2 was launched (2024-12)"),
-    ],
-)
-def test_a_power_is_stale_after_18_months_and_a_forecast_before_the_launch(name, as_of, message) -> None:
-    source, node = linked().named("list-2024-05"), linked().named(name)
-    graph = linked().replace(source.name, evolve(source.spec, as_of=as_of))
-    moved = evolve(node, metadata=evolve(node.metadata, source=Ref(source.name)))
-    changed = Graph({**graph.nodes, name: moved})
-    found = [d for d in found_by("TRN807", changed) if d.where.file == node.document.file]
-
-    assert [d.message.startswith(message) for d in found] == [True] * bool(message)
