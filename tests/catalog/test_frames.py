@@ -236,3 +236,11 @@ def test_missing_library_is_named(tmp_path) -> None:
     expected = [f"{missing} is not installed; pip install 'trnspec[tables]'" for missing, _ in calls]
     assert expected == done.stdout.splitlines()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_polars() -> None:
+    frames = CAT.to_polars()
+
+    assert frames["chips"].filter(pl.col("memory.capacity") > 60 * 2**30)["name"].to_list() == ["full"]
+    assert frames["servers"]["fabric.topology.dimensions"].to_list() == [[2, 2], None]
+    assert len(TABLES["claims"].rows) == frames["claims"].height

@@ -164,6 +164,20 @@ def test_misuse_of_intervals() -> None:
         span("1", "2").ratio(Interval.point(0))
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "below", "at_most"),
+    [
+        (span("1", "2"), span("2", "3"), None, True),
+        (span("2", "3"), span("1", "2"), False, None),
+        (span("1", "3"), span("2", "4"), None, None),
+        (span("1", "2"), span("3", None), True, True),
+    ],
+)
+def test_is_below(one: Interval, two: Interval, below: bool | None, at_most: bool | None) -> None:
+    """Touching intervals have an equal number."""
+    assert (below, at_most) == (one.is_below(two), one.is_below(two, or_equal=True))
+
+
 @given(intervals, intervals, fractions, fractions)
 def test_arithmetic_contains_the_numbers(a: Interval, b: Interval, x: Fraction, y: Fraction) -> None:
     """What holds for the intervals holds for every number in them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -111,3 +112,9 @@ def test_a_factor_is_above_zero(factor: int) -> None:
     """A unit of no size or of a negative size is refused."""
     with pytest.raises(UsageError):
         Unit("zero", Dimension.RATIO, Fraction(factor))
+
+
+def test_a_table_of_other_units_is_unpickled_with_its_own() -> None:
+    """Only a table that begins with the usual units is found by what it adds to them."""
+    own = UnitTable(UNITS.units[1:3])
+    assert pickle.loads(pickle.dumps(own)).units == own.units

@@ -14,6 +14,7 @@ import trnspec
 from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
 from trnspec.catalog.query.tree import QueryError
+from trnspec.errors import UnknownNameError
 from trnspec.model.server import Server
 from trnspec.yaml import read_text
 
@@ -223,3 +224,12 @@ def test_regions() -> None:
     assert [row.name for row in SHIPPED.query('server where zone = "us-east-2c"')] == ["trn2.48xlarge"]
     with pytest.raises(QueryError, match="supports = and != only"):
         SHIPPED.query('server where region < "us-east-2"')
+
+
+def test_result_is_a_sequence() -> None:
+    found = CAT.query("chip", columns=["name"])
+
+    assert (2, "bare", "full") == (len(found), found[0].name, found[-1].name)
+    assert ("full",) == found[1:].column("name")
+    with pytest.raises(UnknownNameError, match="did you mean 'name'"):
+        found.column("nam")

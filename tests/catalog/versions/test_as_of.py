@@ -187,3 +187,29 @@ def test_later_date_keeps_earlier_documents(one, other) -> None:
     assert set(early.graph.nodes) <= set(late.graph.nodes)
     hardware = {n.name for n in whole().graph if not isinstance(n.spec, Source)}
     assert hardware == set(early.unknown) | (hardware & set(early.graph.nodes))
+
+
+def test_unreadable_claim_is_ignored() -> None:
+    found = graph(
+        *PAGES, document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
+    )
+
+    assert None is as_of(found, "2023-05")[0].nodes["wire"].spec.latency
+
+
+def test_incomplete_part_is_omitted() -> None:
+    """The fabric of a server needs a link, so a rate alone makes none."""
+    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
+    claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
+    claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.network.bandwidth")
+    server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
+    spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
+
+    assert None is spec.fabric
+    assert "7 GB/s" == spec.network.bandwidth.value.text
+
+
+def test_a_document_without_a_source() -> None:
+    _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
+
+    assert {"wire": "nothing in it has a source, so its date is unknown"} == unknown

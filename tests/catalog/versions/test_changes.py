@@ -7,6 +7,7 @@ import pytest
 from tests.catalog.part_and_whole import CHIP, PAGE, SERVER
 from tests.support.rules import graph
 from trnspec.catalog.catalog import Catalog
+from trnspec.errors import UsageError
 
 
 @pytest.fixture
@@ -37,3 +38,23 @@ def test_the_given_changes_stay_as_they_are(catalog) -> None:
 
     assert {"memory": {"capacity": "64 GiB"}, "launched": "2022-10"} == changes
     assert first.memory == second.memory
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"memory.capcity": "64 GiB"}, "did you mean 'capacity'"),
+        ({"memory.capacity": "64 GiB/s"}, "measures bandwidth"),
+        ({"memory.capacity": None}, "capacity is missing"),
+        ({"sbuf": None}, "sbuf has no value to remove"),
+        ({"memory.capacity.value.more": "1 GiB"}, "has no memory.capacity.value.more"),
+        ({"ratios.0.says": "3x"}, "ratios is not a mapping"),
+        ({"launched": 3}, "not a text"),
+    ],
+)
+def test_mistakes(catalog, changes, said) -> None:
+    if "ratios.0.says" in changes:
+        ratio = {"of": "spec.memory.capacity", "over": "part", "says": "1x", "source": "page"}
+        catalog = catalog.replace("part", {"ratios": [ratio]})
+    with pytest.raises(UsageError, match=said):
+        catalog.replace("part", changes)

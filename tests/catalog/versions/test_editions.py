@@ -298,3 +298,10 @@ def test_two_freezes_at_once(tmp_path, name) -> None:
     }
     assert {*editions.names(folder)} == editions.released(folder).keys()
     assert {f.name for f in folder.iterdir()} == {*(f"{n}.json.gz" for n in editions.released(folder)), RELEASED}
+
+
+def test_an_edition_under_another_name(tmp_path) -> None:
+    write(tmp_path / FOLDER, "2026.11", small())
+    (tmp_path / FOLDER / "2026.12.json").write_text(small(), encoding="utf-8")
+    with pytest.raises(EditionError, match=r"2026\.12\.json contains the edition 2026\.11"):
+        load([str(tmp_path)], edition="2026.12")

@@ -129,3 +129,11 @@ part  spec.memory.bandwidth
 
     assert expected == result.output
     assert 1 == result.exit_code
+
+
+def test_a_part_of_the_catalog_can_be_audited() -> None:
+    result = CliRunner().invoke(group, ["audit", "u-trn2x64"])
+
+    assert result.exit_code == 0
+    assert "trn2-ultraserver" in result.output
+    assert "trainium1  " not in result.output

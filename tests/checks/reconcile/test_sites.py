@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import bare, put, sites, term
+from tests.support.rules import bare, interval, put, sites, term
 from trnspec.checks.reconcile.sites import Relation, Term
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, parse
@@ -100,3 +100,13 @@ def test_side_equal_to_the_expected_value_holds(count, part, total):
 
 def _few() -> Graph:
     return Graph({n: bare().named(n) for n in (SERVER, "trainium1")})
+
+
+def test_expected_value_of_each_side():
+    found = relation()
+    total, count, part = found.sites
+
+    assert interval("190 TFLOPS").scaled(16) == found.expects(total)
+    assert interval("3,040 TFLOPS").scaled(Fraction(1, 16)) == found.expects(part)
+    assert interval("3,040 TFLOPS").ratio(interval("190 TFLOPS")) == found.expects(count)
+    assert found.expects(sites(bare(), "trainium2", "cores.count")[0]) is None
