@@ -139,3 +139,8 @@ def test_groups() -> None:
 @pytest.mark.parametrize(("value", "text"), [(True, "yes"), (12345, "12,345"), ((4, 4), "4 x 4"), ("x", "x")])
 def test_text_values(value, text) -> None:
     assert words(value) == text
+
+
+def test_a_list_is_one_fact() -> None:
+    assert of("trn2-ultraserver")["fabric.topology.dimensions"].text == "4 x 4 x 4"
+    assert ("HBM", "HBM, DDR") == (words(("HBM",)), words(("HBM", "DDR")))
