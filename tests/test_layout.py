@@ -119,3 +119,11 @@ def test_hooks_are_commands_of_this_version() -> None:
 
         assert program == "trnspec"
         assert set(options) <= {option for param in command.params for option in param.opts}
+
+
+def test_no_class_name_is_used_twice() -> None:
+    """One class name for one concept."""
+    trees = [ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES]
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+
+    assert {name for name, number in names.items() if number > 1} == set()

@@ -16,7 +16,7 @@ from trnspec.errors import UsageError
 from trnspec.text_table import (
     Column,
     Number,
-    Table,
+    TextTable,
     columns_of,
     fit,
     lines,
@@ -30,7 +30,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"
 
 
 @st.composite
-def tables(draw) -> Table:
+def tables(draw) -> TextTable:
     names = draw(st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6))
     made = [Column(n, right=draw(st.booleans()), wrap=draw(st.booleans()), keep=draw(st.booleans())) for n in names]
     cell = st.one_of(st.none(), TEXTS)

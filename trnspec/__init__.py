@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from trnspec._version import __version__
 
-TYPE_CHECKING = False  # for type checkers it is true; importing typing would take as long as finding a cached verdict
+TYPE_CHECKING = False  # for type checkers it is true; `import trnspec` does not need typing
 if TYPE_CHECKING:
     from typing import Any
 

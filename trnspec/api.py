@@ -13,7 +13,7 @@ from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
-from trnspec.yaml import Limits, read_file, read_text
+from trnspec.yaml import ReadingLimits, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def load_documents(selection: Selection, known: Registry, store: DocumentStore |
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
-        yield load_document(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
+        yield load_document(read_text(sys.stdin.buffer.read(ReadingLimits().bytes + 1), "<stdin>"), known)
     owner = owners(known)
     layer = selection.layers.get
     for files, target in ((selection.targets, True), (selection.context, False)):
@@ -257,11 +257,11 @@ def search(
         UsageError: As for :func:`evaluate`, or a worker failed.
         RefusalError: Nothing fits or meets the condition; the error has the nearest searches that have an answer.
     """
-    from trnspec.evaluation.progress import Distribution, distributed
+    from trnspec.evaluation.progress import SearchExecution, distributed
 
     if parts < 1:
         raise UsageError(f"parts: a number of at least 1 is expected, not {parts}")
-    with distributed(Distribution(executor, parts)):
+    with distributed(SearchExecution(executor, parts)):
         return evaluate("search", catalog, **inputs)
 
 

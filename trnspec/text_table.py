@@ -73,7 +73,7 @@ class Column:
 
 
 @frozen
-class Table:
+class TextTable:
     """Rows under columns.
 
     Attributes:
@@ -86,7 +86,7 @@ class Table:
     rows: tuple[tuple[Cell, ...] | str, ...]
     hint: str = "--format csv"
 
-    def selected(self, names: str | None) -> Table:
+    def selected(self, names: str | None) -> TextTable:
         """The columns that a comma-separated list names, in its order, after those that identify rows and are not named.
 
         All of them for ``None``.
@@ -102,7 +102,7 @@ class Table:
         rows = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in self.rows)
         return evolve(self, columns=columns, rows=rows)
 
-    def sorted(self, by: str | None) -> Table:
+    def sorted(self, by: str | None) -> TextTable:
         """Sorted by a column, descending with ``-`` before its name; gaps last, headings between rows dropped.
 
         Raises:
@@ -150,10 +150,12 @@ def _unit_removed(label: str) -> str:
     return re.sub(r" \[[^\]]*\]$", "", label)
 
 
-def table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str], hint: str = "--format csv") -> Table:
+def table(
+    columns: Sequence[str | Column], rows: Sequence[Sequence[Cell] | str], hint: str = "--format csv"
+) -> TextTable:
     """A table; a column that is given by its name alone is an ordinary one."""
     described = tuple(Column(c) if isinstance(c, str) else c for c in columns)
-    return Table(described, tuple(r if isinstance(r, str) else tuple(r) for r in rows), hint)
+    return TextTable(described, tuple(r if isinstance(r, str) else tuple(r) for r in rows), hint)
 
 
 class Heading(str):
@@ -162,7 +164,7 @@ class Heading(str):
     __slots__ = ()
 
 
-Block = str | Table
+Block = str | TextTable
 """A part of a page: a paragraph, which is printed as it is, or a table."""
 
 
@@ -190,7 +192,7 @@ def rendered(blocks: Sequence[Block], width: int, style: Style = _PLAIN) -> str:
     """A page: blocks with an empty line between them."""
     texts = []
     for block in blocks:
-        if isinstance(block, Table):
+        if isinstance(block, TextTable):
             texts.append("\n".join(lines(block, width, style)))
         else:
             texts.append(style.paint(style.heading, block) if isinstance(block, Heading) else _visible_paragraph(block))
@@ -200,7 +202,7 @@ def rendered(blocks: Sequence[Block], width: int, style: Style = _PLAIN) -> str:
 # For programs and for Markdown.
 
 
-def csv(table: Table) -> str:
+def csv(table: TextTable) -> str:
     """A table as CSV, with a newline at the end."""
     import csv
     import io
@@ -217,7 +219,7 @@ def _csv_cell(cell: Cell) -> str | int | float | bool:
     return "" if value is None else visible(value) if isinstance(value, str) else value
 
 
-def json(table: Table, about: Mapping[str, Any] = {}) -> str:
+def json(table: TextTable, about: Mapping[str, Any] = {}) -> str:
     """A table as JSON: ``{"version": 1, ..., "rows": [...]}`` with ``about`` before the rows; a fraction is a number."""
     import json
 
@@ -226,7 +228,7 @@ def json(table: Table, about: Mapping[str, Any] = {}) -> str:
     return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False, default=_plain) + "\n"
 
 
-def markdown(table: Table) -> str:
+def markdown(table: TextTable) -> str:
     """A table as Markdown, with a newline at the end; it is as wide as it needs."""
     output = ["| " + " | ".join(in_markdown(" ".join(c.name.split())) for c in table.columns) + " |"]
     output.append("|" + "|".join(" ---: " if c.right else " --- " for c in table.columns) + "|")
@@ -234,7 +236,7 @@ def markdown(table: Table) -> str:
     return "\n".join(output) + "\n"
 
 
-def html(table: Table) -> str:
+def html(table: TextTable) -> str:
     """A table as HTML, for a notebook."""
     head = "".join(f"<th{_align(c)}>{in_html(' '.join(c.name.split()))}</th>" for c in table.columns)
     lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>"]
@@ -263,7 +265,7 @@ def sections_in_markdown(sections: Iterable[tuple[str, Block]]) -> str:
     lines: list[str] = []
     for heading, block in sections:
         lines += [f"### {in_markdown(heading)}\n"] if heading else []
-        lines.append(markdown(block) if isinstance(block, Table) else f"{in_markdown(block)}\n")
+        lines.append(markdown(block) if isinstance(block, TextTable) else f"{in_markdown(block)}\n")
     return "\n".join(lines)
 
 
@@ -272,7 +274,7 @@ def sections_in_html(sections: Iterable[tuple[str, Block]]) -> str:
     lines: list[str] = []
     for heading, block in sections:
         lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
-        lines.append(html(block) if isinstance(block, Table) else f"<p>{in_html(block)}</p>")
+        lines.append(html(block) if isinstance(block, TextTable) else f"<p>{in_html(block)}</p>")
     return "\n".join(lines)
 
 
@@ -291,7 +293,7 @@ class InNotebook:
         return sections_in_html(self._sections())
 
 
-def _rows(table: Table) -> Iterator[tuple[Cell, ...]]:
+def _rows(table: TextTable) -> Iterator[tuple[Cell, ...]]:
     return (row for row in table.rows if not isinstance(row, str))
 
 
@@ -327,7 +329,7 @@ def shown(cell: Cell) -> str:
 
 
 @frozen
-class Layout:
+class TableLayout:
     """A table as it is printed.
 
     Attributes:
@@ -343,7 +345,7 @@ class Layout:
     hidden: tuple[str, ...]
 
 
-def fit(table: Table, width: int) -> Layout:
+def fit(table: TextTable, width: int) -> TableLayout:
     """The table in a width: wrapped, with the columns hidden that do not fit."""
     rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in table.rows]
     full, least = [], []
@@ -367,7 +369,7 @@ def fit(table: Table, width: int) -> Layout:
         max(columns_of(line) for text in _texts(column, i, kept) for line in _wrapped(text, widths[i]))
         for i, column in enumerate(columns)
     ]
-    return Layout(columns, tuple(widths), kept, hidden)
+    return TableLayout(columns, tuple(widths), kept, hidden)
 
 
 def _texts(column: Column, index: int, rows: Sequence[tuple[str, ...] | str]) -> list[str]:
@@ -391,7 +393,7 @@ def _narrowed(full: list[int], least: list[int], width: int) -> list[int]:
     return widths
 
 
-def lines(table: Table, width: int, style: Style = _PLAIN) -> list[str]:
+def lines(table: TextTable, width: int, style: Style = _PLAIN) -> list[str]:
     """A table as lines, none wider than ``width``."""
     layout = fit(table, width)
     heads = [
@@ -425,7 +427,9 @@ def _hidden(names: Sequence[str], hint: str, width: int) -> list[str]:
     return lines
 
 
-def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style) -> list[str]:
+def _side_by_side(
+    cells: Sequence[Sequence[str]], layout: TableLayout, parameters: Sequence[str], style: Style
+) -> list[str]:
     output = []
     for n in range(max(map(len, cells))):
         parts = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.api import registry
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
@@ -465,7 +465,7 @@ def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:
     for formula in filter(None, (figure.derived, figure.check)):
         wanted = value_of(formula, node, graph)
         if not wanted.overlaps(figure.value.interval):
-            return explain_case(Case(Site(node, path), figure.value, (wanted,), (), (), graph))
+            return explain_case(Mismatch(Site(node, path), figure.value, (wanted,), (), (), graph))
     return []
 
 

@@ -19,7 +19,7 @@ from trnspec.model.annotations import Count
 from trnspec.model.link import Link
 from trnspec.plugins.api import Finding, Kind, Plugin, Registry, Rule, rule
 from trnspec.testing import check_code, diagnose, examples, expected
-from trnspec.yaml import Limits, read_text
+from trnspec.yaml import ReadingLimits, read_text
 
 PACKAGE = FilePath(trnspec.__file__).parent
 CODES_FOLDER = PACKAGE / "checks" / "codes"
@@ -149,7 +149,7 @@ def test_explanation_has_its_form(code: Code) -> None:
 
 def test_explanation_states_the_limits() -> None:
     """The limits in the explanations are those of the reader."""
-    limits, size = Limits(), KNOWN.codes["TRN012"].doc
+    limits, size = ReadingLimits(), KNOWN.codes["TRN012"].doc
     assert [n for n in (limits.bytes, limits.nodes, limits.scalar) if f"{n:,}" not in size] == []
     assert f" {limits.depth} levels" in KNOWN.codes["TRN011"].doc.replace("\n   ", "")
 

@@ -89,8 +89,10 @@ def test_reference_reports_every_reason() -> None:
         for node in ast.walk(ast.parse((ROOT / "trnspec" / f"{module}.py").read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and "RefusalError" == node.func.id
     ]
-    # A reason that is computed is one of those of layouts.
-    given = {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)} | set(REASONS[1:])
+    # A reason that is computed is one of those of layouts; slower ones are valid.
+    given = {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)} | set(REASONS[1:]) - {
+        "slower"
+    }
     rows = re.findall(r"^\| (`[a-z`, -]+`) \|.*\|.*\|$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert len(calls) > 30

@@ -13,14 +13,14 @@ from trnspec.model.document import PathText
 from trnspec.output.exporters import link_table, svg
 from trnspec.perf.collectives import groups
 from trnspec.plugins import discovery, failures
-from trnspec.yaml import Limits
+from trnspec.yaml import ReadingLimits
 
 LIMITS = {
-    "size of a document": f"{Limits().bytes // 1_000_000} MB",
-    "depth of a document": f"{Limits().depth}",
-    "keys and values of a document": f"{Limits().nodes:,}",
-    "one key or text": f"{Limits().scalar:,} characters",
-    "listed findings per code, for reading and structuring a file": f"{Limits().problems}",
+    "size of a document": f"{ReadingLimits().bytes // 1_000_000} MB",
+    "depth of a document": f"{ReadingLimits().depth}",
+    "keys and values of a document": f"{ReadingLimits().nodes:,}",
+    "one key or text": f"{ReadingLimits().scalar:,} characters",
+    "listed findings per code, for reading and structuring a file": f"{ReadingLimits().problems}",
     "structure errors per document": f"{check._MOST:,}",
     "a table of measurements": f"{measured.MOST_BYTES // 1_000_000} MB",
     "integers": "64 bits",

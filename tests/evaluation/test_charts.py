@@ -13,7 +13,7 @@ from tests.support.programs import DATA
 from trnspec.errors import UsageError
 from trnspec.evaluation.charts import KINDS, chart, heatmap, sweep_chart, timeline
 from trnspec.evaluation.result import Evaluation
-from trnspec.plots.chart import Bars, Cells, Limit, Line, Points, Spans
+from trnspec.plots.chart import Bars, HeatMap, LimitLine, Line, Points, Spans
 from trnspec.plots.draw import figure
 
 CAT = trnspec.load()
@@ -74,7 +74,7 @@ def test_pareto() -> None:
         if label.startswith("best plan")
     ]
     assert [(plans["system"], plans.number("run_time") / 86400, plans.number("run_cost"))] == named
-    assert [Limit(60.0, "deadline, 60d", vertical=True)] == [m for m in panel.marks if isinstance(m, Limit)]
+    assert [LimitLine(60.0, "deadline, 60d", vertical=True)] == [m for m in panel.marks if isinstance(m, LimitLine)]
 
 
 def test_serving() -> None:
@@ -86,7 +86,7 @@ def test_serving() -> None:
         assert [r[name] / size for r in rows] == list(high.y)
         assert [r[f"median_{name}"] / size for r in rows] == list(middle.y)
         assert "best plan, p95" == high.name
-    limits = [m.value for p in chart([fleet]).panels for m in p.marks if isinstance(m, Limit) and not m.vertical]
+    limits = [m.value for p in chart([fleet]).panels for m in p.marks if isinstance(m, LimitLine) and not m.vertical]
     assert [1000.0, 30.0] == pytest.approx(limits)
 
 
@@ -146,7 +146,7 @@ def test_memory() -> None:
 
     totals = [sum(values[i] for _, values in bars.segments) for i in range(2)]
     assert [e.number("memory") / 2**30 for e in some] == pytest.approx(totals, rel=1e-12)
-    assert Limit(some[0].number("capacity") / 2**30, "capacity of a rank", vertical=True) == capacity
+    assert LimitLine(some[0].number("capacity") / 2**30, "capacity of a rank", vertical=True) == capacity
 
 
 def test_inference_has_a_panel_for_each_time() -> None:
@@ -224,7 +224,7 @@ def test_heatmap_cells_are_best_over_other_axes(swept: trnspec.Sweep) -> None:
     drawn = heatmap(swept.rows, "mfu", x="tp", y="pp")
     (panel,) = drawn.panels
     (cells,) = panel.marks
-    assert isinstance(cells, Cells)
+    assert isinstance(cells, HeatMap)
     assert (("8", "16", "12"), ("1", "4")) == (panel.x.categories, panel.y.categories)
     assert not cells.low_is_better
 
@@ -278,7 +278,7 @@ def test_refuses_invalid_traces(trace) -> None:
 def test_of_times_the_lowest_is_the_best(swept: trnspec.Sweep) -> None:
     (panel,) = heatmap(swept.rows).panels
     (cells,) = panel.marks
-    assert isinstance(cells, Cells)
+    assert isinstance(cells, HeatMap)
     assert cells.low_is_better
     assert "step time [s]" == cells.label
     times = [r.number("step_time") for g, r in swept.rows if isinstance(r, Evaluation) and (g["tp"], g["pp"]) == (8, 1)]

@@ -9,8 +9,7 @@ from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluation.summary import bottleneck_label, shortened
 from trnspec.evidence import UsedFigure
-from trnspec.text_table import Heading, lines, rendered
-from trnspec.text_table import Table as TextTable
+from trnspec.text_table import Heading, TextTable, lines, rendered
 
 FOUND = Evaluation(
     evaluator="training",

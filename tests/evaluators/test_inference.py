@@ -17,7 +17,7 @@ from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured.serving import Runs, ServingCase, serving_cases
+from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, serving_cases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.system import Efficiency
@@ -256,7 +256,7 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     assert isinstance(case, ServingCase)
     experts = case.dims.experts > 0
     known = calibrated(whole.graph, case.system.chip, "inference", "auto", framework, experts=experts)
-    times = Runs.of([case], known.efficiency).run(serving_of(known))
+    times = ServingRuns.of([case], known.efficiency).run(serving_of(known))
 
     found = asked(
         whole, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,

@@ -8,17 +8,17 @@ from pathlib import Path
 from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.lsp.checking import QuickCheck, quick
-from trnspec.lsp.documents import Documents, canonical
-from trnspec.lsp.positions import Lines, Spot, spot_at
+from trnspec.lsp.documents import OpenDocuments, canonical
+from trnspec.lsp.positions import Spot, TextLines, spot_at
 from trnspec.yaml import Place
 
 CHIP = canonical(ROOT / "catalog" / "chips" / "trainium2.yaml")
 
 
 @functools.cache
-def session() -> Documents:
+def session() -> OpenDocuments:
     """One for all tests, which leave no texts in it."""
-    documents = Documents(registry())
+    documents = OpenDocuments(registry())
     documents.surroundings(CHIP)
     return documents
 
@@ -49,6 +49,6 @@ def spot_in(result: QuickCheck, words: str, offset: int = 0) -> tuple[Spot, Plac
     return spot, place
 
 
-def lines_of(result: QuickCheck) -> Lines:
+def lines_of(result: QuickCheck) -> TextLines:
     """The lines of a document."""
-    return Lines.of(result.document.text)
+    return TextLines.of(result.document.text)

@@ -6,7 +6,7 @@ import pytest
 from lsprotocol.types import Position
 
 from trnspec.diagnostics import Location
-from trnspec.lsp.positions import Lines, Spot, spot_at
+from trnspec.lsp.positions import Spot, TextLines, spot_at
 from trnspec.yaml import Place, read_text
 
 TEXT = "a: 1\nname: {x: \U0001d54f\u00e9, y: 2}\rlist:\r\n  - one\n"
@@ -14,7 +14,7 @@ TEXT = "a: 1\nname: {x: \U0001d54f\u00e9, y: 2}\rlist:\r\n  - one\n"
 
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 6 + 4 + 2), ("utf-16", 6 + 2 + 1), ("utf-32", 6 + 1 + 1)])
 def test_columns(encoding, column) -> None:
-    lines = Lines.of("name: \U0001d54f\u00e9z", encoding)
+    lines = TextLines.of("name: \U0001d54f\u00e9z", encoding)
     place = Place(1, 9)
 
     assert Position(0, column) == lines.position(place)
@@ -22,7 +22,7 @@ def test_columns(encoding, column) -> None:
 
 
 def test_lines_end_where_the_reader_ends_them() -> None:
-    lines = Lines.of("a: x\u2028y\x0bz\rb: 1\r\nc: 2\n")
+    lines = TextLines.of("a: x\u2028y\x0bz\rb: 1\r\nc: 2\n")
 
     assert ["a: x\u2028y\x0bz", "b: 1", "c: 2", ""] == lines.texts
     assert (Place(4, 1), Place(2, 5)) == (lines.place(Position(9, 9)), lines.place(Position(1, 99)))
@@ -45,13 +45,13 @@ def test_node_at_a_position(place, expected) -> None:
 
 
 def test_range_of_a_finding() -> None:
-    lines = Lines.of("key: value # more")
+    lines = TextLines.of("key: value # more")
 
     assert (5, 10) == _columns(lines, Location("f", Place(1, 6), (), "value"))
     assert (5, 17) == _columns(lines, Location("f", Place(1, 6), (), "another"))
     assert (0, 17) == _columns(lines, Location("f"))
 
 
-def _columns(lines: Lines, where: Location) -> tuple[int, int]:
+def _columns(lines: TextLines, where: Location) -> tuple[int, int]:
     found = lines.range_at(where)
     return found.start.character, found.end.character

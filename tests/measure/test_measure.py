@@ -52,7 +52,7 @@ def test_a_layer(device):
     one = Layer(batch=1, seq=32, hidden=64, heads=4, kv_heads=2, width=128)
     rows = [*layer.layers(device, SMALL)]
     assert {"layer_forward", "layer_backward"} >= {row["op"] for row in rows}
-    weights = layer._Weights(one, device, "fp32")
+    weights = layer._LayerWeights(one, device, "fp32")
     kept = [layer._saved(weights, torch.randn(1, seq, 64, requires_grad=True)) for seq in (32, 64)]
     assert kept[1] == pytest.approx(2.0 * kept[0], rel=0.1)
     matrices = sum(w.numel() for w in weights.all if w.dim() == 2)

@@ -13,10 +13,10 @@ from trnspec.atomic_write import write
 from trnspec.errors import UsageError
 from trnspec.measure.comparison import compare
 from trnspec.measure.device import Device, chip_of, device_of
-from trnspec.measure.tables import Origin, completed, files
+from trnspec.measure.tables import TableOrigin, completed, files
 
 GPU = Device(kind="cuda", name="NVIDIA H200", count=8, facts={"PyTorch": "2.8.0", "driver_version": "570.1: x"})
-ORIGIN = Origin(
+ORIGIN = TableOrigin(
     name="lab", date="2026-11-22", device=GPU, hardware="h200", server="dgx-h200", chip="h200", version="0.1.0"
 )
 ROWS = {
@@ -33,7 +33,7 @@ ROWS = {
 }  # fmt: skip
 
 
-def tables(origin: Origin = ORIGIN) -> dict[str, list[dict[str, str]]]:
+def tables(origin: TableOrigin = ORIGIN) -> dict[str, list[dict[str, str]]]:
     return {kind: completed(kind, rows, origin) for kind, rows in ROWS.items()}
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from trnspec.output.chakra import Node, parsed, trace
+from trnspec.output.chakra import TraceNode, parsed, trace
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 NODES = [
-    Node(id=0, name="forward", operation="compute", micros=17),
-    Node(id=1, name="sum", operation="all-reduce", size=2**33, group=3, after=(0,)),
-    Node(id=2, name="gather", operation="all-gather", size=5, group=4, after=(0, 1)),
-    Node(id=3, name="send", operation="send", size=300, source=2, target=5, tag=9, after=(2,)),
-    Node(id=4, name="receive", operation="receive", size=300, source=5, target=2, tag=10),
+    TraceNode(id=0, name="forward", operation="compute", micros=17),
+    TraceNode(id=1, name="sum", operation="all-reduce", size=2**33, group=3, after=(0,)),
+    TraceNode(id=2, name="gather", operation="all-gather", size=5, group=4, after=(0, 1)),
+    TraceNode(id=3, name="send", operation="send", size=300, source=2, target=5, tag=9, after=(2,)),
+    TraceNode(id=4, name="receive", operation="receive", size=300, source=5, target=2, tag=10),
 ]
 
 
@@ -41,5 +41,5 @@ def test_bytes() -> None:
     node = b"\x08\x01\x12\x01a\x18\x04\x2a\x01\x07\x38\x05" + attribute
 
     assert metadata + bytes([len(node)]) + node == trace(
-        [Node(id=1, name="a", operation="compute", micros=5, after=(7,))]
+        [TraceNode(id=1, name="a", operation="compute", micros=5, after=(7,))]
     )

@@ -8,7 +8,7 @@ import pytest
 
 import trnspec.plots
 from trnspec.errors import UsageError
-from trnspec.plots.chart import Axis, Chart, Limit, Panel
+from trnspec.plots.chart import Chart, ChartAxis, LimitLine, Panel
 
 
 def test_without_the_extra(monkeypatch) -> None:
@@ -17,7 +17,7 @@ def test_without_the_extra(monkeypatch) -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    chart = Chart("history", "nothing", (Panel(Axis(), Axis(), (Limit(1.0),)),))
+    chart = Chart("history", "nothing", (Panel(ChartAxis(), ChartAxis(), (LimitLine(1.0),)),))
 
     with pytest.raises(UsageError, match=r"pip install 'trnspec\[plot\]'"):
         chart.rendered()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
+from trnspec.plots.chart import UNKNOWN, Bars, Chart, ChartAxis, LimitLine, Line, Panel, Points
 from trnspec.plots.draw import OKABE_ITO
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
@@ -20,11 +20,11 @@ BARS = Chart(
     "two bars",
     (
         Panel(
-            Axis("time [s]", zero=True),
-            Axis(categories=("one", "another")),
+            ChartAxis("time [s]", zero=True),
+            ChartAxis(categories=("one", "another")),
             (
                 Bars((("a", (1.0, 2.0)), ("b", (0.5, 0.0))), ((1.2, 2.0), UNKNOWN), ("~1.5 s", "2 s")),
-                Limit(3, "end", vertical=True),
+                LimitLine(3, "end", vertical=True),
             ),
         ),
     ),
@@ -35,8 +35,8 @@ DOTS = Chart(
     "dots",
     (
         Panel(
-            Axis("x", log=True),
-            Axis("y", log=True),
+            ChartAxis("x", log=True),
+            ChartAxis("y", log=True),
             (
                 Line("roof", (1.0, 10.0, 100.0), (1.0, 10.0, 10.0)),
                 Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r"), like="roof"),

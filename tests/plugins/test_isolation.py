@@ -188,11 +188,11 @@ def test_a_rule_that_raises(tmp_path) -> None:
 # Exporters and reporters of plugins.
 
 FORMATS = '''
-from trnspec.output.exporters.exported import Assumption, Export
+from trnspec.output.exporters.exported import ExportAssumption, Export
 from trnspec.plugins.api import Exporter, Reporter
 
 def one(node, graph):
-    return Export(f"{node.name} {len(graph)}\\n", (Assumption("rate", "peak"),))
+    return Export(f"{node.name} {len(graph)}\\n", (ExportAssumption("rate", "peak"),))
 
 def all_(graph):
     return Export(f"{len(graph)}\\n")

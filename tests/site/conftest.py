@@ -9,13 +9,13 @@ import pytest
 import trnspec
 from trnspec.api import graph
 from trnspec.site.build import build, write_site
-from trnspec.site.planner import Case, cases
+from trnspec.site.planner import PlannedCase, cases
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
-def plans() -> list[Case]:
+def plans() -> list[PlannedCase]:
     """The plans of one model on two systems."""
     catalog = trnspec.load()
     some = ("llama-3.1-8b", "trn1.32xlarge", "trn2.48xlarge")

@@ -19,7 +19,7 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, System
+from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, LoweredSystem
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.flops import all_scores, head_flops
@@ -268,13 +268,13 @@ MODELS = {
 }  # fmt: skip
 
 
-def system(levels: tuple[tuple[str, float, float, float], ...], ranks: float, name: str = "a-system") -> System:
+def system(levels: tuple[tuple[str, float, float, float], ...], ranks: float, name: str = "a-system") -> LoweredSystem:
     """A system of some levels: name, ranks of a unit, rate in B/s, latency in s."""
     made = tuple(
         Level(name=n, ranks=r, rate=rate, latency=latency, place=f"{n} rate") for n, r, rate, latency in levels
     )
     rates = {"bf16": 91.75e12, "fp8": 183.5e12}
-    return System(
+    return LoweredSystem(
         name=name, chip="a-chip", chips=ranks / 2, servers=max(1.0, ranks / 32), ranks=float(ranks), ranks_per_chip=2.0,
         lnc=1.0, rates=rates, published=rates, capacity=17e9, bandwidth=4.4e11, levels=made,
     )  # fmt: skip
@@ -309,7 +309,7 @@ SOFTWARE = Runtime(gathered_inputs=1.0, bucket=3e8, reserve=5e8)
 
 
 def estimator(
-    name: str, on: System, efficiency: Efficiency = IDEAL, dtype: str = "bf16", runtime: Runtime = ALLOCATED
+    name: str, on: LoweredSystem, efficiency: Efficiency = IDEAL, dtype: str = "bf16", runtime: Runtime = ALLOCATED
 ) -> Estimator:
     """A model on a system."""
     made, d = machine(on, efficiency, dtype), MODELS[name]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import field, frozen
 
-from trnspec.topology.fabric import Edge, Fabric
+from trnspec.topology.fabric import Edge, FabricGraph
 from trnspec.topology.shapes import Shape
 
 
@@ -24,11 +24,11 @@ class Explicit(Shape):
     def nodes(self) -> int:
         return len(self.neighbours)
 
-    def build(self) -> Fabric:
-        return Fabric.from_adjacency(self.neighbours)
+    def build(self) -> FabricGraph:
+        return FabricGraph.from_adjacency(self.neighbours)
 
 
-def renumbered(fabric: Fabric, order: Sequence[int]) -> Fabric:
+def renumbered(fabric: FabricGraph, order: Sequence[int]) -> FabricGraph:
     """The same fabric with vertex ``v`` called ``order[v]``."""
     edges = tuple(Edge(order[e.a], order[e.b], e.rate, e.kind) for e in fabric.edges)
-    return Fabric(fabric.nodes, edges, fabric.switches)
+    return FabricGraph(fabric.nodes, edges, fabric.switches)

@@ -17,8 +17,8 @@ from attrs import evolve, frozen
 
 from trnspec.api import graph as load
 from trnspec.api import registry
-from trnspec.checks.reconcile.hypotheses import Case, explain_case
-from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.reconcile.hypotheses import Mismatch, explain_case
+from trnspec.checks.reconcile.sites import PartsTerm, Site
 from trnspec.checks.runner import check, run
 from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import Graph
@@ -322,9 +322,9 @@ def sites(graph: Graph, name: str, *paths: str) -> tuple[Site, ...]:
     return tuple(Site(node, ("spec", *path(p))) for p in paths)
 
 
-def term(graph: Graph, part: tuple[str, str], *counts: tuple[str, str], factor: int = 1) -> Term:
+def term(graph: Graph, part: tuple[str, str], *counts: tuple[str, str], factor: int = 1) -> PartsTerm:
     """A term of a sum: the part and the counts as (document, path)."""
-    return Term(tuple(sites(graph, *c)[0] for c in counts), sites(graph, *part)[0], factor)
+    return PartsTerm(tuple(sites(graph, *c)[0] for c in counts), sites(graph, *part)[0], factor)
 
 
 def interval(low: str, high: str | None = None) -> Interval:
@@ -337,7 +337,7 @@ def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None
     graph = more.pop("graph", Graph({}))
     site = at if isinstance(at, Site) else sites(bare(), *(at or ("trainium1", "memory.stacks.capacity")))[0]
     expected = tuple(w if isinstance(w, Interval) else parse(w).interval for w in wanted)
-    case = Case(site, parse(text), expected, tuple(more.pop("terms", ())), tuple(more.pop("shares", ())), graph)
+    case = Mismatch(site, parse(text), expected, tuple(more.pop("terms", ())), tuple(more.pop("shares", ())), graph)
     assert not more
     return {e.id: e.sentence for e in explain_case(case)}
 
@@ -350,18 +350,18 @@ ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
 ULTRA_EFA = ("trn2-ultraserver", "stated.network.bandwidth")
 
 
-def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> Term:
+def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> PartsTerm:
     graph = graph or bare()
     chip = graph.named(server).spec.chips.chip.name
     return term(graph, (chip, part), (server, "chips.count"))
 
 
-def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") -> Term:
+def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") -> PartsTerm:
     counts = (("trn2-ultraserver", "servers.count"), ("trn2u.48xlarge", "chips.count"))
     return term(graph or bare(), ("trainium2", part), *counts)
 
 
-def efa() -> Term:
+def efa() -> PartsTerm:
     return term(bare(), ("trn2u.48xlarge", "network.bandwidth"), ("trn2-ultraserver", "servers.count"))
 
 

@@ -12,7 +12,7 @@ from networkx.algorithms.isomorphism import GraphMatcher  # type: ignore[import-
 
 from tests.support.explicit import Explicit, renumbered
 from trnspec.topology.compare import difference, isomorphic
-from trnspec.topology.fabric import Edge, Fabric
+from trnspec.topology.fabric import Edge, FabricGraph
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
@@ -30,7 +30,7 @@ KINDS: list[Shape] = [
 ]
 
 
-def _shuffled(fabric: Fabric, seed: int) -> Fabric:
+def _shuffled(fabric: FabricGraph, seed: int) -> FabricGraph:
     dice = random.Random(seed)
     chips, switches = list(range(fabric.nodes)), list(range(fabric.nodes, fabric.size))
     dice.shuffle(chips)
@@ -65,13 +65,13 @@ def test_equal_shapes(a: Shape, b: Shape, same: bool) -> None:
 def test_renumbering_changes_nothing_and_a_missing_link_does(shape: Shape) -> None:
     fabric = shape.build()
     other = _shuffled(fabric, 7)
-    fewer = Fabric(other.nodes, other.edges[1:], other.switches)
+    fewer = FabricGraph(other.nodes, other.edges[1:], other.switches)
     assert isomorphic(fabric, other)
     assert not isomorphic(fabric, fewer)
     assert difference(fabric, fewer) == f"{len(fabric.edges)} links against {len(fabric.edges) - 1}"
 
 
-def _look_alikes() -> tuple[Fabric, Fabric]:
+def _look_alikes() -> tuple[FabricGraph, FabricGraph]:
     """The two strongly regular graphs of 16 chips, 6 links, 2 and 2 common neighbours: every count agrees."""
     rook, shrikhande = [], []
     for v in range(16):
@@ -86,16 +86,16 @@ def _look_alikes() -> tuple[Fabric, Fabric]:
     ("a", "b", "says"),
     [
         (Ring(12).build(), Ring(11).build(), "12 chips against 11"),
-        (Fabric(2, (Edge(0, 2),), 1), Fabric(2, (Edge(0, 1),), 0), "1 switches against 0"),
+        (FabricGraph(2, (Edge(0, 2),), 1), FabricGraph(2, (Edge(0, 1),), 0), "1 switches against 0"),
         (Ring(12).build(), Chain(12).build(), "12 links against 11"),
         (
             Ring(6).build(),
-            Fabric(6, tuple(Edge(a, b) for a, b in ((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)))),
+            FabricGraph(6, tuple(Edge(a, b) for a, b in ((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)))),
             "1 connected parts against 2",
         ),
         (
-            Fabric(4, (Edge(0, 1), Edge(1, 2), Edge(2, 3))),
-            Fabric(4, (Edge(0, 1), Edge(0, 2), Edge(0, 3))),
+            FabricGraph(4, (Edge(0, 1), Edge(1, 2), Edge(2, 3))),
+            FabricGraph(4, (Edge(0, 1), Edge(0, 2), Edge(0, 3))),
             "links at the chips: 2 with 1, 2 with 2 against 3 with 1, 1 with 3",
         ),
         (Torus((8, 8)).build(), Torus((4, 16)).build(), "the farthest chips are 8 hops apart against 10"),
@@ -107,7 +107,7 @@ def _look_alikes() -> tuple[Fabric, Fabric]:
         (*_look_alikes(), "chips, links, degrees and hops agree, but no renumbering takes one to the other"),
     ],
 )
-def test_the_reason_in_one_sentence(a: Fabric, b: Fabric, says: str) -> None:
+def test_the_reason_in_one_sentence(a: FabricGraph, b: FabricGraph, says: str) -> None:
     assert difference(a, b) == says
     assert difference(a, a) == ""
 
@@ -116,9 +116,9 @@ def test_comparison_of_many_equal_parts() -> None:
     """Parts that look alike but are not are matched one by one, not in all orders."""
     rook, shrikhande = _look_alikes()
 
-    def side_by_side(parts: list[Fabric]) -> Fabric:
+    def side_by_side(parts: list[FabricGraph]) -> FabricGraph:
         edges = [Edge(e.a + 16 * k, e.b + 16 * k) for k, part in enumerate(parts) for e in part.edges]
-        return Fabric(16 * len(parts), tuple(edges))
+        return FabricGraph(16 * len(parts), tuple(edges))
 
     one = side_by_side([rook] * 5 + [shrikhande] * 4)
     assert isomorphic(one, _shuffled(side_by_side([shrikhande] * 4 + [rook] * 5), 3))
@@ -126,21 +126,21 @@ def test_comparison_of_many_equal_parts() -> None:
 
 
 @st.composite
-def two_fabrics(draw: st.DrawFn) -> tuple[Fabric, Fabric]:
+def two_fabrics(draw: st.DrawFn) -> tuple[FabricGraph, FabricGraph]:
     """Two multigraphs with as many links, often the same up to numbering, often nearly so."""
     nodes = draw(st.integers(2, 7))
     ends = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda p: p[0] != p[1])
     pairs = draw(st.lists(ends, max_size=12))
-    one = Fabric(nodes, tuple(Edge(a, b) for a, b in pairs))
+    one = FabricGraph(nodes, tuple(Edge(a, b) for a, b in pairs))
     edges = list(renumbered(one, draw(st.permutations(range(nodes)))).edges)
     spoil: bool = draw(st.booleans())
     if edges and spoil:
         a, b = draw(ends)
         edges[draw(st.integers(0, len(edges) - 1))] = Edge(a, b)
-    return one, Fabric(nodes, tuple(edges))
+    return one, FabricGraph(nodes, tuple(edges))
 
 
-def _simple(fabric: Fabric) -> nx.Graph:
+def _simple(fabric: FabricGraph) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from(range(fabric.nodes))
     for e in fabric.edges:
@@ -149,7 +149,7 @@ def _simple(fabric: Fabric) -> nx.Graph:
 
 
 @given(two_fabrics())
-def test_agrees_with_networkx(pair: tuple[Fabric, Fabric]) -> None:
+def test_agrees_with_networkx(pair: tuple[FabricGraph, FabricGraph]) -> None:
     a, b = pair
     matcher = GraphMatcher(_simple(a), _simple(b), edge_match=lambda x, y: x == y)
     assert matcher.is_isomorphic() == isomorphic(a, b)

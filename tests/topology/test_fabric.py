@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from trnspec.errors import TrnspecError
-from trnspec.topology.fabric import Edge, Fabric, TopologyError, asymmetries
+from trnspec.topology.fabric import Edge, FabricGraph, TopologyError, asymmetries
 
 
 def test_equal_links_in_any_order_are_equal_fabrics() -> None:
-    assert Fabric(3, (Edge(0, 1), Edge(1, 2))) == Fabric(3, (Edge(2, 1), Edge(1, 0)))
-    assert Fabric(2, (Edge(0, 1),)) != Fabric(2, (Edge(0, 1), Edge(0, 1)))
+    assert FabricGraph(3, (Edge(0, 1), Edge(1, 2))) == FabricGraph(3, (Edge(2, 1), Edge(1, 0)))
+    assert FabricGraph(2, (Edge(0, 1),)) != FabricGraph(2, (Edge(0, 1), Edge(0, 1)))
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_equal_links_in_any_order_are_equal_fabrics() -> None:
 )
 def test_refuses_invalid_fabrics(nodes: int, edges: tuple[Edge, ...], says: str) -> None:
     with pytest.raises(TopologyError, match=says) as caught:
-        Fabric(nodes, edges)
+        FabricGraph(nodes, edges)
     assert isinstance(caught.value, TrnspecError)
     assert isinstance(caught.value, ValueError)
 
 
 def test_a_table_keeps_parallel_links() -> None:
-    fabric = Fabric.from_adjacency([[1, 1], [0, 0, 2], [1]])
+    fabric = FabricGraph.from_adjacency([[1, 1], [0, 0, 2], [1]])
     assert fabric.adjacency == ((1, 1), (0, 0, 2), (1,))
     assert len(fabric.edges) == 3
 
@@ -52,4 +52,4 @@ def test_link_table_with_inconsistent_ends(
 ) -> None:
     assert asymmetries(table) == pairs
     with pytest.raises(TopologyError, match=says):
-        Fabric.from_adjacency(table)
+        FabricGraph.from_adjacency(table)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trnspec.topology.fabric import Edge, Fabric
+from trnspec.topology.fabric import Edge, FabricGraph
 from trnspec.topology.rings import hamiltonian_rings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
 
-def check(fabric: Fabric, rings: tuple[tuple[int, ...], ...]) -> None:
+def check(fabric: FabricGraph, rings: tuple[tuple[int, ...], ...]) -> None:
     """Every ring passes each chip once over links that no other ring uses."""
     used = [tuple(sorted(pair)) for ring in rings for pair in zip(ring, (*ring[1:], ring[0]), strict=True)]
     assert all(sorted(ring) == [*range(fabric.nodes)] for ring in rings)
@@ -56,7 +56,7 @@ def test_no_ring_is_proven_by_search() -> None:
     """The Petersen graph is regular and has no Hamiltonian ring, which only a search can tell."""
     outer = [Edge(k, (k + 1) % 5) for k in range(5)]
     inner = [Edge(5 + k, 5 + (k + 2) % 5) for k in range(5)]
-    fabric = Fabric(10, (*outer, *inner, *(Edge(k, k + 5) for k in range(5))))
+    fabric = FabricGraph(10, (*outer, *inner, *(Edge(k, k + 5) for k in range(5))))
     found = hamiltonian_rings(fabric)
     assert found == ()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.explicit import Explicit
 from trnspec.topology import measures
 from trnspec.topology.bisection import By, bisection
-from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
 from trnspec.topology.shapes import (
     Chain,
     FullyConnected,
@@ -140,7 +140,7 @@ def grids(draw: st.DrawFn, dims: st.SearchStrategy[list[int]]) -> GridShape:
     return Mesh(sizes, of) if draw(st.booleans()) else Torus(sizes, of)
 
 
-def _oracle(fabric: Fabric) -> nx.MultiGraph:
+def _oracle(fabric: FabricGraph) -> nx.MultiGraph:
     graph = nx.MultiGraph()
     graph.add_nodes_from(range(fabric.size))
     graph.add_edges_from((e.a, e.b) for e in fabric.edges)
@@ -166,18 +166,18 @@ def test_closed_forms_agree_with_the_graph(shape: GridShape) -> None:
 
 
 @st.composite
-def fabrics(draw: st.DrawFn, most: int = 9, most_switches: int = 2) -> Fabric:
+def fabrics(draw: st.DrawFn, most: int = 9, most_switches: int = 2) -> FabricGraph:
     """Any multigraph, connected or not."""
     nodes, switches = draw(st.integers(1, most)), draw(st.integers(0, most_switches))
     size = nodes + switches
     ends = st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)).filter(lambda p: p[0] != p[1])
     pairs = draw(st.lists(ends, max_size=3 * size)) if size > 1 else []
-    return Fabric(nodes, tuple(Edge(a, b, draw(rates)) for a, b in pairs), switches)
+    return FabricGraph(nodes, tuple(Edge(a, b, draw(rates)) for a, b in pairs), switches)
 
 
 @settings(max_examples=60, deadline=None)
 @given(fabrics())
-def test_counting_on_any_fabric(fabric: Fabric) -> None:
+def test_counting_on_any_fabric(fabric: FabricGraph) -> None:
     graph = _oracle(fabric)
     parts = sorted(map(sorted, nx.connected_components(graph)))
     assert parts == sorted(map(sorted, measures.components(fabric)))
@@ -191,7 +191,7 @@ def test_counting_on_any_fabric(fabric: Fabric) -> None:
     assert measures.diameter(fabric) == (None if None in hops else max(h for h in hops if h is not None))
 
 
-def _brute_force(fabric: Fabric, by: By) -> float:
+def _brute_force(fabric: FabricGraph, by: By) -> float:
     """The weight of the narrowest cut, by trying every side of every vertex."""
     best = float("inf")
     for mask in range(1 << fabric.size):
@@ -204,7 +204,7 @@ def _brute_force(fabric: Fabric, by: By) -> float:
 
 @settings(max_examples=60, deadline=None)
 @given(fabrics(), st.sampled_from(BOTH))
-def test_bisection_of_any_small_fabric_is_exact(fabric: Fabric, by: By) -> None:
+def test_bisection_of_any_small_fabric_is_exact(fabric: FabricGraph, by: By) -> None:
     found = bisection(fabric, by)
     cut = measures.cut_edges(fabric, found.cut)
     chips = sum(v < fabric.nodes for v in found.cut)

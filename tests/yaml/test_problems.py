@@ -13,11 +13,11 @@ from itertools import islice, product
 from pathlib import Path as FilePath
 from typing import Any
 
-from trnspec.yaml import Limits, Place, read_text
+from trnspec.yaml import Place, ReadingLimits, read_text
 
 STORED = FilePath(__file__).parents[1] / "data" / "problems.txt"
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
-SMALL = Limits(bytes=2_000, depth=5, nodes=60, scalar=50, problems=4)
+SMALL = ReadingLimits(bytes=2_000, depth=5, nodes=60, scalar=50, problems=4)
 
 # Texts whose problems differ in what the messages show: words, quotes, brackets, counts, positions of two things.
 TEXTS = [

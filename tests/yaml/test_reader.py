@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.rules import stopped_after
 from tests.support.tables import tables
-from trnspec.yaml import Document, Json, Limits, Path, Place, read_file, read_text
+from trnspec.yaml import Document, Json, Path, Place, ReadingLimits, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,19 +215,19 @@ def test_empty_values_stand_behind_their_colon() -> None:
 @pytest.mark.parametrize(
     ("text", "limits", "expected"),
     [
-        ("a: 12345\n", Limits(bytes=8), ("TRN012", 0, 0)),
-        ("a: é\n", Limits(bytes=5), ("TRN012", 0, 0)),
-        ("a: {b: {c: 1}}\n", Limits(depth=2), ("TRN011", 1, 8)),
-        ("a: 1\nb: 2\n", Limits(nodes=3), ("TRN012", 2, 1)),
-        ("a: 12345x\n", Limits(scalar=5), ("TRN012", 1, 4)),
+        ("a: 12345\n", ReadingLimits(bytes=8), ("TRN012", 0, 0)),
+        ("a: é\n", ReadingLimits(bytes=5), ("TRN012", 0, 0)),
+        ("a: {b: {c: 1}}\n", ReadingLimits(depth=2), ("TRN011", 1, 8)),
+        ("a: 1\nb: 2\n", ReadingLimits(nodes=3), ("TRN012", 2, 1)),
+        ("a: 12345x\n", ReadingLimits(scalar=5), ("TRN012", 1, 4)),
     ],
 )
-def test_budget(text: str, limits: Limits, expected: tuple[str, int, int]) -> None:
+def test_budget(text: str, limits: ReadingLimits, expected: tuple[str, int, int]) -> None:
     """One less than the text needs is reported; exactly what it needs is not."""
     assert found(read_text(text, limits=limits)) == {expected}
-    field = next(f for f in ("bytes", "depth", "nodes", "scalar") if getattr(limits, f) != getattr(Limits(), f))
+    field = next(f for f in ("bytes", "depth", "nodes", "scalar") if getattr(limits, f) != getattr(ReadingLimits(), f))
     enough = {"bytes": len(text.encode()), "depth": 3, "nodes": 5, "scalar": 6}[field]
-    assert read_text(text, limits=Limits(**{field: enough})).problems == ()
+    assert read_text(text, limits=ReadingLimits(**{field: enough})).problems == ()
 
 
 @pytest.mark.slow
@@ -332,7 +332,7 @@ def test_reader_never_raises_and_positions_are_in_range(text: str | bytes) -> No
 
 def test_problems_of_one_code_are_cut_and_counted() -> None:
     """A flood becomes a number, and the data is complete all the same."""
-    document = read_text("".join(f"k{n}: 01\n" for n in range(30)), limits=Limits(problems=10))
+    document = read_text("".join(f"k{n}: 01\n" for n in range(30)), limits=ReadingLimits(problems=10))
     assert len(document.problems) == 11
     assert document.problems[-1].message.startswith("20 more")
     assert document.data == {f"k{n}": 1 for n in range(30)}

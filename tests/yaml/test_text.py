@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.yaml import Limits, Place, Problem, read_text
-from trnspec.yaml.document import Lines, Problems, shorten, show
+from trnspec.yaml import Place, Problem, ReadingLimits, read_text
+from trnspec.yaml.document import LineTable, Problems, shorten, show
 from trnspec.yaml.scalars import resolve
 from trnspec.yaml.text import BIDI, CONTROL, INVISIBLE, UNSAFE, escape, foreign, name_of, unsafe_texts, visible
 
@@ -148,7 +148,7 @@ def test_text_values(words, value) -> None:
 @given(st.text("ab\r\n\u00e9", max_size=12), st.integers(-2, 14))
 def test_positions(text, offset) -> None:
     """Lines end with LF, CR LF or CR; an offset outside is that of the nearest end; both directions agree."""
-    lines = Lines(text)
+    lines = LineTable(text)
     inside = min(max(offset, 0), len(text))
     before = text[:inside]
     if before.endswith("\r") and text[inside : inside + 1] == "\n":
@@ -188,4 +188,4 @@ def test_short_texts() -> None:
 
 
 def test_default_limits() -> None:
-    assert Limits(1_000_000, 64, 100_000, 65_536, 100) == Limits()
+    assert ReadingLimits(1_000_000, 64, 100_000, 65_536, 100) == ReadingLimits()

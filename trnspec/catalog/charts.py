@@ -12,7 +12,7 @@ from trnspec.diagnostics import unknown_name
 from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.provenance import Stated
-from trnspec.plots.chart import UNKNOWN, Axis, Chart, Ends, Limit, Panel, Points
+from trnspec.plots.chart import UNKNOWN, Chart, ChartAxis, Ends, LimitLine, Panel, Points
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Quantity
 
@@ -115,7 +115,7 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
             )
     adopted = [s for s in drawn if s.verdict in ("adopted", "derived")]
     if adopted:
-        marks.insert(0, Limit(_number(adopted[0].value) / factor))
+        marks.insert(0, LimitLine(_number(adopted[0].value) / factor))
     listed = [
         f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)
     ]
@@ -126,7 +126,7 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
         *([f"Not drawn: {'; '.join(rest)}."] if rest else []),
     )
     symbol = f" [{unit.symbol}]" if unit is not None and unit.symbol != "x" else ""
-    panel = Panel(Axis("date of the source", dates=True), Axis(f"{at}{symbol}"), tuple(marks))
+    panel = Panel(ChartAxis("date of the source", dates=True), ChartAxis(f"{at}{symbol}"), tuple(marks))
     return Chart("history", f"{node.name} {at}: what sources state", (panel,), caption)
 
 
@@ -171,7 +171,7 @@ def _fraction(day: date) -> float:
 
 
 @frozen
-class Compared:
+class ComparisonRow:
     """A row of a comparison.
 
     Attributes:
@@ -190,7 +190,7 @@ _APART = 0.6
 
 
 def comparison(
-    names: Sequence[str], base: int, rows: Sequence[Compared], sources: Sequence[str], most: int | None = None
+    names: Sequence[str], base: int, rows: Sequence[ComparisonRow], sources: Sequence[str], most: int | None = None
 ) -> Chart:
     """The ratios of documents to a baseline, one row for each figure in which they differ.
 
@@ -210,7 +210,7 @@ def comparison(
         raise UsageError(f"{', '.join(names)} differ in no figure that has a ratio")
     equal, hidden = len(having) - len(differing), len(differing[most:]) if most is not None else 0
     differing = differing[:most]
-    marks: list[Mark] = [Limit(1.0, f"{names[base]} = 1", vertical=True)]
+    marks: list[Mark] = [LimitLine(1.0, f"{names[base]} = 1", vertical=True)]
     others = [i for i in range(len(names)) if i != base]
     for i, name in enumerate(names):
         some = [(float(row), r.ratios[i]) for row, r in enumerate(differing)]
@@ -227,10 +227,10 @@ def comparison(
         f"Sources: {', '.join(sources)}.",
     )
     categories = tuple(f"{r.at}  {r.text}" for r in differing)
-    axis = Axis(f"ratio to {names[base]}", log=True)
+    axis = ChartAxis(f"ratio to {names[base]}", log=True)
     return Chart(
         "compare",
         f"{', '.join(names)}: ratios to {names[base]}",
-        (Panel(axis, Axis(categories=categories), tuple(marks)),),
+        (Panel(axis, ChartAxis(categories=categories), tuple(marks)),),
         caption,
     )

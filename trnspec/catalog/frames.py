@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from trnspec.catalog.tables import Column, Table
+    from trnspec.catalog.tables import CatalogColumn, CatalogTable
     from trnspec.graph.graph import Graph
 
 
@@ -32,7 +32,7 @@ class Tabular:
     as_of: str | None
     _arrow_tables: dict[str, pa.Table]
 
-    def _tables(self) -> dict[str, Table]:
+    def _tables(self) -> dict[str, CatalogTable]:
         from trnspec.catalog.tables import tables
 
         return tables(self.graph)
@@ -134,7 +134,7 @@ def _plain(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
     return {key: json.loads(text) if key == "sources" else text for key, text in texts.items()}
 
 
-def _arrow(table: Table, about: dict[str, str | None]) -> pa.Table:
+def _arrow(table: CatalogTable, about: dict[str, str | None]) -> pa.Table:
     arrow = library("pyarrow")
     types = {
         "number": arrow.float64(),
@@ -152,7 +152,7 @@ def _arrow(table: Table, about: dict[str, str | None]) -> pa.Table:
     return arrow_table
 
 
-def _metadata(column: Column) -> dict[str, str]:
+def _metadata(column: CatalogColumn) -> dict[str, str]:
     metadata = {"unit": column.unit, "dimension": column.dimension, "description": column.description}
     if column.sources:
         metadata["sources"] = json.dumps(dict(column.sources), ensure_ascii=False)

@@ -16,7 +16,7 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.text_table import Block, Cell, Column, Table, table
+from trnspec.text_table import Block, Cell, Column, TextTable, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def systems(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
     return [n for spec in (*known, *dict.fromkeys(composed)) for n in ordered if isinstance(n.spec, spec)]
 
 
-def system_table(graph: Graph, nodes: Sequence[Node[Any]]) -> Table:
+def system_table(graph: Graph, nodes: Sequence[Node[Any]]) -> TextTable:
     """The main figures of systems, computed from their chips, each column in one unit."""
     columns = [figure_column(name, values)[:2] for name, values in main_figures(graph, nodes).items()]
     heads = [Column("system", keep=True), *(head for head, _ in columns)]

@@ -41,7 +41,7 @@ Cell = float | int | str | tuple[int, ...] | tuple[str, ...] | None
 
 
 @frozen
-class Column:
+class CatalogColumn:
     """A column of a table.
 
     Attributes:
@@ -62,7 +62,7 @@ class Column:
 
 
 @frozen
-class Table:
+class CatalogTable:
     """A table of a catalog.
 
     Attributes:
@@ -74,11 +74,11 @@ class Table:
 
     name: str
     description: str
-    columns: tuple[Column, ...]
+    columns: tuple[CatalogColumn, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
 
 
-def tables(graph: Graph) -> dict[str, Table]:
+def tables(graph: Graph) -> dict[str, CatalogTable]:
     """The tables of a graph by name: those of the kinds, then ``figures`` and ``claims``.
 
     The table of a kind has a column for each path of the kind, whether or not any document has a value there, so that
@@ -98,9 +98,9 @@ def tables(graph: Graph) -> dict[str, Table]:
 # One table for each kind.
 
 
-def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
+def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> CatalogTable:
     nodes = [n for n in graph.of(spec) if n.kind == kind]
-    columns: list[Column] = []
+    columns: list[CatalogColumn] = []
     cells: list[list[Cell]] = []
     for path in dict.fromkeys(paths(graph, spec, parts=False)):
         at = place(graph, spec, path)
@@ -109,9 +109,9 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
         columns.append(_column(graph, spec, at, nodes, values))
         cells.append([_cell(columns[-1], at, n, value) for n, value in zip(nodes, values, strict=True)])
         if path == "title":
-            columns.append(Column("aliases", "strings", "Its other names."))
+            columns.append(CatalogColumn("aliases", "strings", "Its other names."))
             cells.append([n.metadata.aliases for n in nodes])
-    return Table(folder, f"The documents of the kind {kind}.", tuple(columns), tuple(zip(*cells, strict=True)))
+    return CatalogTable(folder, f"The documents of the kind {kind}.", tuple(columns), tuple(zip(*cells, strict=True)))
 
 
 _ABOUT = {
@@ -124,14 +124,14 @@ _ABOUT = {
 
 def _column(
     graph: Graph, spec: type[Any], at: PathField, nodes: list[Node[Any]], values: list[PathValue | None]
-) -> Column:
+) -> CatalogColumn:
     type_, unit, dimension = _type(spec, at), "", ""
     if isinstance(at.holds, Dimension):
         unit, dimension = at.holds.base, at.holds.word
     sources = {n.name: _source(v) for n, v in zip(nodes, values, strict=True) if v is not None and v.figure is not None}
     notes = (v.figure.note for v in values if v is not None and v.figure is not None and v.figure.note)
     description = _description(graph, spec, at) or next(notes, "")
-    return Column(at.path, type_, description, unit, dimension, sources)
+    return CatalogColumn(at.path, type_, description, unit, dimension, sources)
 
 
 def _type(spec: type[Any], at: PathField) -> Type:
@@ -167,7 +167,7 @@ def _source(value: PathValue) -> str:
     return "" if source is None else source.name
 
 
-def _cell(column: Column, at: PathField, node: Node[Any], value: PathValue | None) -> Cell:
+def _cell(column: CatalogColumn, at: PathField, node: Node[Any], value: PathValue | None) -> Cell:
     if value is None or (value.is_bound and column.type != "string"):
         return None
     if column.type in ("integers", "strings"):
@@ -183,45 +183,45 @@ def _cell(column: Column, at: PathField, node: Node[Any], value: PathValue | Non
 # The tables of figures and claims.
 
 _DOCUMENT = (
-    Column("document", "string", "The document."),
-    Column("kind", "string", "Its kind."),
-    Column("path", "string", "The path in it."),
+    CatalogColumn("document", "string", "The document."),
+    CatalogColumn("kind", "string", "Its kind."),
+    CatalogColumn("path", "string", "The path in it."),
 )
 _FIGURES = (
     *_DOCUMENT,
-    Column("scope", "string", "The unit of hardware and the conditions it applies to."),
-    Column("value", "number", "The value in base units, which the column unit names."),
-    Column("unit", "string", "The base unit."),
-    Column("printed", "string", "As printed."),
-    Column("printed_unit", "string", "The unit as printed."),
-    Column("low", "number", "The lower end of the interval of rounding, included."),
-    Column("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
-    Column("digits", "integer", "Significant digits as printed."),
-    Column("qualifier", "string", "The qualifier of the number: ~, <=, up to; or empty."),
-    Column("source", "string", "The name of the source; missing for a derived figure."),
-    Column("as_of", "string", "The date of the source."),
-    Column("where", "string", "The location in the source."),
-    Column("derived", "string", "The formula of a figure that no source prints."),
-    Column("note", "string", "A remark for readers."),
+    CatalogColumn("scope", "string", "The unit of hardware and the conditions it applies to."),
+    CatalogColumn("value", "number", "The value in base units, which the column unit names."),
+    CatalogColumn("unit", "string", "The base unit."),
+    CatalogColumn("printed", "string", "As printed."),
+    CatalogColumn("printed_unit", "string", "The unit as printed."),
+    CatalogColumn("low", "number", "The lower end of the interval of rounding, included."),
+    CatalogColumn("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
+    CatalogColumn("digits", "integer", "Significant digits as printed."),
+    CatalogColumn("qualifier", "string", "The qualifier of the number: ~, <=, up to; or empty."),
+    CatalogColumn("source", "string", "The name of the source; missing for a derived figure."),
+    CatalogColumn("as_of", "string", "The date of the source."),
+    CatalogColumn("where", "string", "The location in the source."),
+    CatalogColumn("derived", "string", "The formula of a figure that no source prints."),
+    CatalogColumn("note", "string", "A remark for readers."),
 )
 _CLAIMS = (
     *_DOCUMENT,
-    Column("says", "string", "The value of the source, as printed."),
-    Column(
+    CatalogColumn("says", "string", "The value of the source, as printed."),
+    CatalogColumn(
         "value",
         "number",
         "The same in base units, which the column unit names; a count has no unit; missing for texts.",
     ),
-    Column("unit", "string", "The base unit."),
-    Column("low", "number", "The lower end of the interval of rounding, included."),
-    Column("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
-    Column("verdict", "string", "The verdict on it."),
-    Column("reason", "string", "The reason for the verdict."),
-    Column("source", "string", "The name of the source."),
-    Column("as_of", "string", "The date of the source."),
-    Column("where", "string", "The location in the source."),
-    Column("adopted", "string", "The adopted figure, count or text, as printed; missing if there is none."),
-    Column("adopted_value", "number", "The adopted figure or count in base units."),
+    CatalogColumn("unit", "string", "The base unit."),
+    CatalogColumn("low", "number", "The lower end of the interval of rounding, included."),
+    CatalogColumn("high", "number", "The upper end of the interval of rounding, excluded; missing if there is none."),
+    CatalogColumn("verdict", "string", "The verdict on it."),
+    CatalogColumn("reason", "string", "The reason for the verdict."),
+    CatalogColumn("source", "string", "The name of the source."),
+    CatalogColumn("as_of", "string", "The date of the source."),
+    CatalogColumn("where", "string", "The location in the source."),
+    CatalogColumn("adopted", "string", "The adopted figure, count or text, as printed; missing if there is none."),
+    CatalogColumn("adopted_value", "number", "The adopted figure or count in base units."),
 )
 
 
@@ -229,9 +229,9 @@ def _ordered(graph: Graph) -> list[Node[Any]]:
     return sorted(graph, key=lambda n: (n.kind, n.name))
 
 
-def _figures(graph: Graph) -> Table:
+def _figures(graph: Graph) -> CatalogTable:
     rows = tuple(_figure(n, f) for n in _ordered(graph) for f in figures(graph, n).values())
-    return Table("figures", "Every figure of every document.", _FIGURES, rows)
+    return CatalogTable("figures", "Every figure of every document.", _FIGURES, rows)
 
 
 def _figure(node: Node[Any], figure: Stated) -> tuple[Cell, ...]:
@@ -248,11 +248,11 @@ def _bounds(quantity: Quantity, interval: Interval) -> tuple[float, float, float
     return float(quantity.value), float(interval.low), None if interval.high is None else float(interval.high)
 
 
-def _claims(graph: Graph) -> Table:
+def _claims(graph: Graph) -> CatalogTable:
     rows = tuple(
         _claim(n, path, c) for n in _ordered(graph) for path, values in conflicting(graph, n).items() for c in values
     )
-    return Table("claims", "The values that other sources give, with verdicts.", _CLAIMS, rows)
+    return CatalogTable("claims", "The values that other sources give, with verdicts.", _CLAIMS, rows)
 
 
 def _claim(node: Node[Any], path: Path, claim: ConflictingValue) -> tuple[Cell, ...]:
@@ -287,14 +287,14 @@ def _numbers(text: str, units: UnitTable) -> tuple[float | None, str | None, flo
 # Files.
 
 
-def json_text(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> str:
+def json_text(tables: Mapping[str, CatalogTable], about: Mapping[str, str | None]) -> str:
     """All tables as one JSON document, each with its rows and its columns with units and sources."""
     names = {t.name: [c.name for c in t.columns] for t in tables.values()}
     rows = {t.name: {"rows": [dict(zip(names[t.name], row, strict=True)) for row in t.rows]} for t in tables.values()}
     return _json(about, {t.name: _described(t) | rows[t.name] for t in tables.values()})
 
 
-def csv_files(tables: Mapping[str, Table], about: Mapping[str, str | None]) -> dict[str, str]:
+def csv_files(tables: Mapping[str, CatalogTable], about: Mapping[str, str | None]) -> dict[str, str]:
     """One CSV file per table by file name, and ``tables.json`` with the units and sources of their columns."""
     described = {t.name: {"file": f"{t.name}.csv"} | _described(t) for t in tables.values()}
     return {f"{t.name}.csv": _csv(t) for t in tables.values()} | {"tables.json": _json(about, described)}
@@ -306,7 +306,7 @@ def _json(about: Mapping[str, str | None], tables: Mapping[str, Any]) -> str:
     return json.dumps({"version": 1, **about, "tables": tables}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _described(table: Table) -> dict[str, Any]:
+def _described(table: CatalogTable) -> dict[str, Any]:
     columns = []
     for c in table.columns:
         about = {"unit": c.unit, "dimension": c.dimension, "description": c.description, "sources": dict(c.sources)}
@@ -314,7 +314,7 @@ def _described(table: Table) -> dict[str, Any]:
     return {"description": table.description, "columns": columns}
 
 
-def _csv(table: Table) -> str:
+def _csv(table: CatalogTable) -> str:
     import csv
     import io
     import json

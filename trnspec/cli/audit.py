@@ -12,7 +12,7 @@ import attrs
 import click
 
 from trnspec.api import registry
-from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
+from trnspec.checks.reconcile.audit import Audit, Disagreement, SourceValue, audit
 from trnspec.checks.reconcile.hints import shown
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
@@ -26,15 +26,15 @@ from trnspec.cli.render import SCREEN, colored, emit, fitted, formats, full_opti
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.reflection import dotted
-from trnspec.text_table import Column, Table, escape, markdown, table, wrapped
+from trnspec.text_table import Column, TextTable, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from trnspec.checks.reconcile.machines import Comparison
+    from trnspec.checks.reconcile.machines import MachineComparison
     from trnspec.graph.currency import Age
     from trnspec.graph.graph import Graph
-    from trnspec.loading.host.machine import Machine
+    from trnspec.loading.host.machine import HostMachine
     from trnspec.text_table import Block, Cell
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
@@ -187,7 +187,7 @@ def _gap(value: float | None) -> str:
     return "" if value is None else f"{value:+.1%}".replace("%", " %")
 
 
-def _side(side: Side) -> str:
+def _side(side: SourceValue) -> str:
     dated = f", {side.as_of}" if side.as_of else ""
     return f"{side.source}{dated}"
 
@@ -389,21 +389,21 @@ def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str
 # Machines.
 
 
-def machine(file: str) -> Machine:
+def machine(file: str) -> HostMachine:
     """The machine that a file describes; ``-`` is standard input.
 
     Raises:
         UsageError: It cannot be read, or is not the output of neuron-ls or nvidia-smi.
     """
     from trnspec.loading.host import neuron_ls, nvidia_smi
-    from trnspec.loading.host.machine import Input
+    from trnspec.loading.host.machine import HostText
 
     if file == "-":
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
-        source = Input.read("<stdin>", sys.stdin.buffer)
+        source = HostText.read("<stdin>", sys.stdin.buffer)
     else:
-        source = Input.read(file)
+        source = HostText.read(file)
     # XML begins with "<"; both may begin with a byte-order mark.
     first = source.text().lstrip()[:1]
     return nvidia_smi.read(source) if first == "<" else neuron_ls.read(source)
@@ -422,7 +422,7 @@ def _compare(graph: Graph, file: str, name: str | None, format_: str) -> bool:
     return result.differs
 
 
-def _machine_page(result: Comparison) -> Sequence[Block]:
+def _machine_page(result: MachineComparison) -> Sequence[Block]:
     described = result.machine
     differing = sum(row.outcome == "differs" for row in result.rows)
     compared = sum(row.outcome in ("agrees", "differs") for row in result.rows)
@@ -468,11 +468,11 @@ def _shown(text: str | None) -> str | None:
 _PROPERTIES = ("property", "machine", "catalog", "outcome", "name", "at", "source", "note")
 
 
-def _machine_rows(result: Comparison) -> Table:
+def _machine_rows(result: MachineComparison) -> TextTable:
     return table(list(_PROPERTIES), [tuple(getattr(row, c) for c in _PROPERTIES) for row in result.rows])
 
 
-def _about_machine(result: Comparison) -> dict[str, Any]:
+def _about_machine(result: MachineComparison) -> dict[str, Any]:
     described = result.machine
     return {
         "tool": described.tool,
@@ -527,6 +527,6 @@ def _stale_page(stale: Sequence[Age], shown: int, known: int, most: int) -> Sequ
     return [_stale_table(stale[:shown]), *hidden, summary] if stale else [summary]
 
 
-def _stale_table(stale: Sequence[Age]) -> Table:
+def _stale_table(stale: Sequence[Age]) -> TextTable:
     rows = tuple((a.name, a.at, a.value, a.source, a.as_of, a.months, a.sources) for a in stale)
-    return Table(_AGE_COLUMNS, rows, hint="--format json")
+    return TextTable(_AGE_COLUMNS, rows, hint="--format json")

@@ -47,8 +47,8 @@ from trnspec.yaml import read_file, read_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.calibration.fits.fit import Fitted, Holdout, Model
-    from trnspec.perf.calibration.fits.prior import Prior
+    from trnspec.perf.calibration.fits.fit import FitModel, Fitted, Holdout
+    from trnspec.perf.calibration.fits.prior import FitPrior
     from trnspec.yaml import Document
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
@@ -70,7 +70,7 @@ Result = tuple["list[Fitted]", dict[Label, str], dict[str, "dict[Holdout, Fitted
 
 
 @frozen
-class Rows:
+class FileRows:
     """The rows of some files.
 
     Attributes:
@@ -126,7 +126,7 @@ def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
         report.warn_undetermined(next(iter(of.values())))
 
 
-def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) -> Rows:
+def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) -> FileRows:
     """The rows of some files as cases; what cannot be fitted together is an error."""
     rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
     kinds = {row["kind"] for row in rows if row.get("kind")}
@@ -143,7 +143,7 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
             read = serving_cases(catalog.graph, rows)
         of = "kernels" if kinds & {*KERNELS} else "inference"
         cases, skipped = _split(read)
-        return Rows(catalog, files, of, rows, cases, skipped, [], options)
+        return FileRows(catalog, files, of, rows, cases, skipped, [], options)
     if options["software"] is None:
         raise UsageError("missing option --software")
     named = sorted({KINDS[kind] for kind in kinds & KINDS.keys()})
@@ -160,7 +160,7 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
         cases, also = (
             [c for c in some if (not chips or c.chip in chips) and models in {None, c.models}] for some in (cases, also)
         )
-    return Rows(catalog, files, of, rows, cases, skipped, also, options)
+    return FileRows(catalog, files, of, rows, cases, skipped, also, options)
 
 
 def _cases(catalog: Catalog, rows: list[Record], of: str, only: str | None) -> tuple[list[Any], list[Skipped]]:
@@ -179,7 +179,7 @@ def _split(read: Sequence[Any]) -> tuple[list[Any], list[Skipped]]:
     return [c for c in read if not isinstance(c, Skipped)], [c for c in read if isinstance(c, Skipped)]
 
 
-def _fit_models(rows: Rows) -> Result:
+def _fit_models(rows: FileRows) -> Result:
     """Fits of training or of serving without requests in flight: one search, and a document for each chip and era."""
     options, of, cases = rows.options, rows.of, rows.cases
     chips = options["written"] or sorted({c.chip for c in cases})
@@ -219,7 +219,7 @@ def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
     return "model" if chip in own or (of == "inference" and len(own) < 2) else "chip"
 
 
-def _with_rows(model: Model, fitted: Fitted, also: Sequence[Any]) -> Fitted:
+def _with_rows(model: FitModel, fitted: Fitted, also: Sequence[Any]) -> Fitted:
     """A fit whose errors include those of rows that were not fitted."""
     assert fitted.found is not None
     part, times = model.parts[0], model.times(also, fitted.found)
@@ -227,7 +227,7 @@ def _with_rows(model: Model, fitted: Fitted, also: Sequence[Any]) -> Fitted:
     return evolve(fitted, errors={**fitted.errors, part: fitted.main.with_rows(also, off)})
 
 
-def _prior(rows: Rows) -> Prior:
+def _prior(rows: FileRows) -> FitPrior:
     """The prior of a fit, by the chip, the framework and the era that most rows have."""
     options, cases = rows.options, rows.cases
     experts = {c.models == "experts" for c in cases}
@@ -243,7 +243,7 @@ def _prior(rows: Rows) -> Prior:
     )
 
 
-def _others(rows: Rows) -> dict[str, list[Any]]:
+def _others(rows: FileRows) -> dict[str, list[Any]]:
     """Rows that are not fitted, by chip and software: a table with many rows of one software would outweigh all others."""
     place = rows.options["transfer"]
     folder = shipped() / "measured" if place is None else FilePath(place)
@@ -267,7 +267,7 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _fit_collectives(rows: Rows) -> Result:
+def _fit_collectives(rows: FileRows) -> Result:
     """Fits of the protocols of a collective library, a document for each chip."""
     options, chips, graph = rows.options, rows.options["chips"], rows.catalog.graph
     named = {c.framework for c in rows.cases}
@@ -296,7 +296,7 @@ def _fit_collectives(rows: Rows) -> Result:
     return [evolve(fits[chip], era=era) for chip, _, era, _ in targets], targets, reports
 
 
-def _fit_pooled(rows: Rows) -> Result:
+def _fit_pooled(rows: FileRows) -> Result:
     """One fit to rows of several chips and frameworks, of serving or of kernels, and a document for each."""
     era, kernels = "".join(rows.options["eras"][:1]), rows.of == "kernels"
     labels = dict.fromkeys((c.chip, c.framework, era, "" if kernels else c.models) for c in rows.cases)
@@ -308,7 +308,7 @@ def _fit_pooled(rows: Rows) -> Result:
     return fits, targets, {}
 
 
-def _lists(rows: Rows, fits: Mapping[str, Fitted]) -> dict[FilePath, str]:
+def _lists(rows: FileRows, fits: Mapping[str, Fitted]) -> dict[FilePath, str]:
     """The texts of the lists that some fits are added to, by name; a fit replaces one of its name."""
     lists: dict[FilePath, dict[str, Document]] = {}
     for name, fitted in fits.items():
@@ -338,7 +338,7 @@ def _calibrations(file: FilePath) -> dict[str, Document]:
     return {part.name: part.document for part in read.parts}
 
 
-def _document(rows: Rows, fitted: Fitted, name: str) -> str:
+def _document(rows: FileRows, fitted: Fitted, name: str) -> str:
     """The text of a document."""
     options = rows.options
     hashes = rows.hashes
@@ -352,7 +352,7 @@ def _document(rows: Rows, fitted: Fitted, name: str) -> str:
     )  # fmt: skip
 
 
-def _targets(rows: Rows, labels: Sequence[Label]) -> dict[Label, str]:
+def _targets(rows: FileRows, labels: Sequence[Label]) -> dict[Label, str]:
     """The name of each document; reasons not to write it are reported before the fit, which may take minutes."""
     options = rows.options
     if not options["out"]:

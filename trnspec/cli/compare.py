@@ -24,7 +24,7 @@ from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Interval, render
 from trnspec.quantities.units import UNITS, Dimension
-from trnspec.text_table import Block, Cell, Column, Number, Table, table, wrapped
+from trnspec.text_table import Block, Cell, Column, Number, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Value:
+class ComparedValue:
     """The value of one document in a row.
 
     Attributes:
@@ -58,7 +58,7 @@ class Value:
     adds_up: bool = False
     format: str = ""
 
-    def over(self, other: Value) -> Amount | None:
+    def over(self, other: ComparedValue) -> Amount | None:
         """Ratio to another value of the same dimension; ``None`` where there is no such ratio."""
         mine, theirs = _amount(self.amount), _amount(other.amount)
         if mine is None or theirs is None or mine.dimension is not theirs.dimension or not theirs.value:
@@ -73,7 +73,7 @@ _PER = {"chip": "per chip", "usd": "per USD/h"}
 
 
 @frozen
-class Row:
+class ComparedPath:
     """A path with the value of each document; ``None`` where it has none.
 
     Attributes:
@@ -84,7 +84,7 @@ class Row:
     """
 
     at: str
-    values: tuple[Value | None, ...]
+    values: tuple[ComparedValue | None, ...]
     aligns: tuple[str, ...] = ()
     adds_up: bool = False
 
@@ -147,7 +147,7 @@ def command(
         chosen = everything if full else common
         alone = len(everything) - len(chosen) - sum(r.at in aligned for r in everything if not full)
 
-        def wide(shown: int) -> Table:
+        def wide(shown: int) -> TextTable:
             most = sorted(chosen, key=lambda r: importance(r.at))[:shown]
             kept = [row for row in chosen if row in most]
             grouped = format_ == "text" and sort is None
@@ -204,9 +204,9 @@ def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[
     return [q.figure.value.value for q in chosen], f"Per USD/h: divided by the price of an hour. {text}."
 
 
-def _divided(row: Row, divisors: Sequence[Fraction]) -> Row:
+def _divided(row: ComparedPath, divisors: Sequence[Fraction]) -> ComparedPath:
     """The row with each value divided; the interval is that of the value."""
-    values: list[Value | None] = []
+    values: list[ComparedValue | None] = []
     for value, by in zip(row.values, divisors, strict=True):
         amount = None if value is None else _amount(value.amount)
         if value is None or amount is None:
@@ -221,22 +221,22 @@ def _divided(row: Row, divisors: Sequence[Fraction]) -> Row:
     return evolve(row, values=tuple(values))
 
 
-def rows(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Row]:
+def rows(graph: Graph, nodes: Sequence[Node[Any]]) -> list[ComparedPath]:
     """Every path that one of the documents has, in the order of the classes, grouped."""
     sides = [_values(graph, node) for node in nodes]
     found = {
-        at: Row(at, values, adds_up=any(v is not None and v.adds_up for v in values))
+        at: ComparedPath(at, values, adds_up=any(v is not None and v.adds_up for v in values))
         for at in in_groups(at for side in sides for at in side)
         for values in [tuple(side.get(at) for side in sides)]
     }
-    result: list[Row] = []
+    result: list[ComparedPath] = []
     for at, row in found.items():
         result += _aligned(found, at)
         result.append(row)
     return result
 
 
-def _aligned(found: Mapping[str, Row], at: str) -> list[Row]:
+def _aligned(found: Mapping[str, ComparedPath], at: str) -> list[ComparedPath]:
     """Before the first row of a width, the row that aligns the formats of that width, where documents have different ones."""
     before = group(at)
     for name, formats in _WIDTHS.items():
@@ -245,11 +245,11 @@ def _aligned(found: Mapping[str, Row], at: str) -> list[Row]:
             continue
         best = [_best(found, same, i) for i in range(len(found[at].values))]
         if sum(v is not None for v in best) > max(found[path].have for path in same):
-            return [Row(f"{before}.{name}", tuple(best), tuple(same), adds_up=True)]
+            return [ComparedPath(f"{before}.{name}", tuple(best), tuple(same), adds_up=True)]
     return []
 
 
-def _best(found: Mapping[str, Row], paths: Sequence[str], index: int) -> Value | None:
+def _best(found: Mapping[str, ComparedPath], paths: Sequence[str], index: int) -> ComparedValue | None:
     """The highest rate of a document among formats of one width, the plain format at equal rates."""
     known = [(path, v) for path in paths if (v := found[path].values[index]) is not None and v.figure is not None]
     if not known:
@@ -258,18 +258,18 @@ def _best(found: Mapping[str, Row], paths: Sequence[str], index: int) -> Value |
     return evolve(value, format=path.rpartition(".")[2])
 
 
-def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
-    values: dict[str, Value] = {}
+def _values(graph: Graph, node: Node[Any]) -> Mapping[str, ComparedValue]:
+    values: dict[str, ComparedValue] = {}
     if isinstance(node.spec, Chip):
-        values["chips"] = Value("1", 1, adds_up=True)
+        values["chips"] = ComparedValue("1", 1, adds_up=True)
     for total in sums(graph, node):
         shown = displayed_total(total.value) if isinstance(total.value, Total) else None
-        values[total.at] = Value(total.text, total.amount, shown, formula=total.parts, adds_up=True)
+        values[total.at] = ComparedValue(total.text, total.amount, shown, formula=total.parts, adds_up=True)
     for fact in facts(graph, node):
         # Ratios are comparisons already, notes are prose, and the counts of chips and cores are totals above.
         at = "cores" if fact.at == "cores.count" else fact.at
         if fact.value is None and any(c.verdict == "unresolved" for c in fact.conflicting):
-            values[at] = Value(_DISPUTED)
+            values[at] = ComparedValue(_DISPUTED)
         if fact.value is None or at.startswith("ratios.") or at.rpartition(".")[2] == "note" or at == "chips.count":
             continue
         shown = Displayed.of(fact.value.value) if isinstance(fact.value, Stated) else None
@@ -277,11 +277,11 @@ def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
         adds_up = is_extensive(type(node.spec), tuple(fact.at.split(".")))
         number: Any = fact.value.amount if isinstance(fact.value, Stated) else fact.value
         amount = number if isinstance(number, (Amount, int)) and not isinstance(number, bool) else None
-        values[at] = Value(words(fact.value), amount, shown, fact.source, fact.as_of, formula, adds_up)
+        values[at] = ComparedValue(words(fact.value), amount, shown, fact.source, fact.as_of, formula, adds_up)
     # Of an announced chip a ratio stands for the figure that is not published.
     for ratio in node.spec.ratios if isinstance(node.spec, Chip) and node.spec.status is not None else ():
         for at in (dotted(path[1:]) for path in spread(ratio.of)):
-            values.setdefault(at, Value(f"{ratio.says} of {ratio.over}", source=ratio.source.name))
+            values.setdefault(at, ComparedValue(f"{ratio.says} of {ratio.over}", source=ratio.source.name))
     return values
 
 
@@ -291,7 +291,7 @@ def _amount(value: Amount | int | None) -> Amount | None:
     return value
 
 
-def _page(wide: Table, heading: str, hidden: int, alone: int) -> list[Block]:
+def _page(wide: TextTable, heading: str, hidden: int, alone: int) -> list[Block]:
     counts = [f"{hidden} more" if hidden else "", f"{alone} that only one document has" if alone else ""]
     total = hidden + alone
     text = f"Hidden {'row' if total == 1 else 'rows'}: {', '.join(c for c in counts if c)}; --full prints all."
@@ -299,7 +299,7 @@ def _page(wide: Table, heading: str, hidden: int, alone: int) -> list[Block]:
     return [*blocks, wide, *([wrapped("", text, width())] if total else [])]
 
 
-def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, grouped: bool) -> Table:
+def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[ComparedPath], *, grouped: bool) -> TextTable:
     """For people: a column for each document and one for its ratio to the baseline, each row in one unit."""
     columns = [Column("figure", wrap=True, identity=True)]
     for i, node in enumerate(nodes):
@@ -337,12 +337,12 @@ def _kind(at: str) -> str:
     return "peak" if ".dense." in at or ".sparse." in at else group(at)
 
 
-def _dimension(row: Row) -> Dimension | None:
+def _dimension(row: ComparedPath) -> Dimension | None:
     found = {v.figure.unit.dimension for v in row.values if v is not None and v.figure is not None}
     return found.pop() if len(found) == 1 else None
 
 
-def _units(chosen: Sequence[Row]) -> dict[tuple[str, Dimension | None], Unit]:
+def _units(chosen: Sequence[ComparedPath]) -> dict[tuple[str, Dimension | None], Unit]:
     """One unit for the figures of a group that have one dimension."""
     figures: dict[tuple[str, Dimension | None], list[Displayed]] = {}
     for row in chosen:
@@ -351,7 +351,7 @@ def _units(chosen: Sequence[Row]) -> dict[tuple[str, Dimension | None], Unit]:
     return {key: common_unit(known) for key, known in figures.items() if known and key[1] is not None}
 
 
-def in_one_unit(row: Row, unit: Unit | None = None) -> tuple[str, list[Cell]]:
+def in_one_unit(row: ComparedPath, unit: Unit | None = None) -> tuple[str, list[Cell]]:
     """The unit of a row, empty where it has none, and its cells; with the formats where it aligns several."""
     figures = [v.figure for v in row.values if v is not None and v.figure is not None]
     if not figures or len({f.unit.dimension for f in figures}) > 1:
@@ -367,12 +367,12 @@ def in_one_unit(row: Row, unit: Unit | None = None) -> tuple[str, list[Cell]]:
     return ("" if unit.symbol == "x" else unit.symbol), cells
 
 
-def ratio_of(value: Value | None, base: Value | None) -> Amount | None:
+def ratio_of(value: ComparedValue | None, base: ComparedValue | None) -> Amount | None:
     """The ratio of two values; ``None`` where one of them is missing, or there is none."""
     return None if value is None or base is None else value.over(base)
 
 
-def _long(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row]) -> Table:
+def _long(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[ComparedPath]) -> TextTable:
     """For programs: a row for each figure and document."""
     names = ("at", "document", "says", "value", "low", "high", "unit", "ratio", "ratio_low", "ratio_high", "source")
     cells: list[tuple[Cell, ...]] = []

@@ -12,7 +12,7 @@ import click
 
 from trnspec.api import load, registry
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
+from trnspec.catalog.versions.diff import Change, Differences, DiffSide, ratio_text
 from trnspec.catalog.versions.editions import is_name
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
@@ -100,7 +100,7 @@ def _cells(change: Change) -> list[str]:
     return [change.of, change.at, _says(change.old), _says(change.new), ratio, "; then ".join(sides), why]
 
 
-def _says(side: Side | None) -> str:
+def _says(side: DiffSide | None) -> str:
     return "-" if side is None else side.says
 
 

@@ -14,7 +14,7 @@ import click
 
 from trnspec._version import __version__
 from trnspec.cli import prepare
-from trnspec.cli.help import Group, renamed, write_examples
+from trnspec.cli.help import CommandGroup, renamed, write_examples
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
@@ -45,7 +45,7 @@ _INTERRUPTED = 130
 """128 plus the number of SIGINT."""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group whose commands are imported when they are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.catalog.versions import editions
-from trnspec.cli.help import Group, documented, option
+from trnspec.cli.help import CommandGroup, documented, option
 from trnspec.cli.render import formats, versioned_json
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CATALOG = option("--catalog DIR root", "Catalog", "Use the editions of this catalog instead of the shipped one.")
 
 
-@click.group("edition", cls=Group)
+@click.group("edition", cls=CommandGroup)
 def command() -> None:
     """Freeze the catalog, list its editions, and verify that none was altered.
 

@@ -14,7 +14,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.help import (
     BRIEF,
-    Group,
+    CommandGroup,
     GroupedCommand,
     documented,
     former_option,
@@ -29,7 +29,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
-from trnspec.text_table import Column, Table, csv, table
+from trnspec.text_table import Column, TextTable, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ MOST = 10_000
 _REFUSED = 1
 
 
-class Evaluators(Group):
+class Evaluators(CommandGroup):
     """Evaluators as commands; each is imported when it is called.
 
     Args:
@@ -359,7 +359,7 @@ def print_evaluation(
     evaluate: Callable[[], Evaluation],
     format_: str,
     *,
-    csv_of: Callable[[Evaluation], Table],
+    csv_of: Callable[[Evaluation], TextTable],
     about: Mapping[str, Any] = {},
     columns: str | None = None,
     **shown: Any,

@@ -14,7 +14,7 @@ from trnspec.evaluation.summary import SYNONYMS, label
 from trnspec.evaluation.sweeps import FigureValue
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
-from trnspec.text_table import Column, Table, table
+from trnspec.text_table import Column, TextTable, table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""
 
 
-def one(request: EvalRequest, evaluation: Evaluation) -> Table:
+def one(request: EvalRequest, evaluation: Evaluation) -> TextTable:
     """One evaluation: the table that is requested, the first table of an evaluator of rows, or the answers.
 
     Raises:
@@ -45,12 +45,12 @@ def one(request: EvalRequest, evaluation: Evaluation) -> Table:
     return table(list(row), [list(row.values())])
 
 
-def table_of(evaluation: Evaluation) -> Table:
+def table_of(evaluation: Evaluation) -> TextTable:
     """The first table of an evaluation."""
     return table(_heads(evaluation.tables[0]), evaluation.tables[0].rows)
 
 
-def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
+def many(request: EvalRequest, rows: Sequence[Row]) -> TextTable:
     """A sweep: a row for each combination, or for each row of its table; for a refusal the inputs and the reason.
 
     The columns do not depend on which combinations are rejected, as long as one has an answer.
@@ -89,7 +89,7 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
     return answer_table(heads, records, [result for _, result in rows], axis_cells(rows[0][0]))
 
 
-def ranked(shown: Table, sort: str | None) -> Table:
+def ranked(shown: TextTable, sort: str | None) -> TextTable:
     """A table of evaluations in the order that is requested.
 
     Bounds are not compared with estimates, so they are sorted by themselves, after them; rows without an answer are last.
@@ -131,7 +131,7 @@ def answer_table(
     records: Sequence[Mapping[str, Any]],
     results: Sequence[Evaluation | RefusalError],
     varied: Collection[str],
-) -> Table:
+) -> TextTable:
     """Records under their headings, then why there is no answer; a heading of the same name gets a prefix."""
     return table(
         [*(_column(head, identity=head in varied) for head in heads), *REFUSED],
@@ -145,7 +145,7 @@ def _refusal(result: Evaluation | RefusalError) -> tuple[str, ...]:
     return ("",) * len(REFUSED)
 
 
-def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
+def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> TextTable:
     """The tables of all combinations in one, the inputs that vary and the kind of evidence before their columns."""
     stated = any(isinstance(r, Evaluation) and r.evidence is not None for _, r in rows)
     axes = axis_cells(rows[0][0])

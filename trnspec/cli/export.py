@@ -9,14 +9,14 @@ import click
 
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.formats import Format
+from trnspec.cli.formats import FormatName
 from trnspec.cli.help import GroupedCommand, NamedPath, documented, option
 from trnspec.errors import UsageError
 
-_FORMAT = Format("exporters")
+_FORMAT = FormatName("exporters")
 
 
-class _Command(GroupedCommand):
+class _ExportCommand(GroupedCommand):
     """Lists the formats below the options, those of plugins included."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -43,7 +43,7 @@ def _pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
         "A system of calculon, with another published rate for one that is not known:",
     ),
     ("trnspec export json --output catalog.json", "The whole catalog:"),
-    cls=_Command,
+    cls=_ExportCommand,
 )
 @click.argument("format_", metavar="FORMAT", type=_FORMAT)
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())

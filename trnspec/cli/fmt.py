@@ -10,7 +10,7 @@ import click
 from trnspec.cli.common import check_options, here, rewrite
 from trnspec.cli.help import documented
 from trnspec.errors import UsageError
-from trnspec.yaml import Limits, read_text
+from trnspec.yaml import ReadingLimits, read_text
 from trnspec.yaml.layout import LayoutError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _stream(kinds: Mapping[str, Kind]) -> int:
     """Format standard input; the exit status."""
     from trnspec.loading.rewriting import formatted
 
-    text = sys.stdin.buffer.read(Limits().bytes + 1).decode("utf-8", "replace") if sys.stdin is not None else ""
+    text = sys.stdin.buffer.read(ReadingLimits().bytes + 1).decode("utf-8", "replace") if sys.stdin is not None else ""
     try:
         click.echo(formatted(text, kinds), nl=False)
     except LayoutError as error:

@@ -50,7 +50,7 @@ def known(ctx: click.Context | None) -> Registry:
         return registry()
 
 
-class Format(click.ParamType[str]):
+class FormatName(click.ParamType[str]):
     """The name of an exporter or a reporter.
 
     Args:

@@ -172,7 +172,7 @@ _MOST_EXAMPLES = 4
 """Commands of a group of which ``--help`` of the group has an example."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands: an unknown name is an error with the nearest names, and ``--help`` has examples."""
 
     def resolve_command(

@@ -30,7 +30,7 @@ from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.quantities.display import Displayed
-from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +102,7 @@ def command(
     )
 
 
-def _titles(graph: Graph) -> Table:
+def _titles(graph: Graph) -> TextTable:
     columns = [Column("name", keep=True), Column("kind"), Column("title", wrap=True)]
     return table(columns, [(n.name, n.kind, n.metadata.title) for n in documents_in_order(graph)], "--columns")
 
@@ -126,7 +126,7 @@ def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> Sequence[Block]:
     return fitted(page, len(listed))
 
 
-def _listed(listing: Table, chosen: Kind, after: Sequence[Block], *, full: bool) -> Sequence[Block]:
+def _listed(listing: TextTable, chosen: Kind, after: Sequence[Block], *, full: bool) -> Sequence[Block]:
     """The documents of a kind, on a screen unless all are wanted; the others are counted."""
     rows = listing.rows
     if not rows:
@@ -168,7 +168,7 @@ def _is_kind(node: Node[Any], chosen: Kind) -> bool:
     return node.kind == chosen.name or chosen.spec in type(node.spec).__mro__[1:]
 
 
-def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[Table, dict[str, str]]:
+def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[TextTable, dict[str, str]]:
     """The list of a kind, and the base unit of each column of figures by its name."""
     is_system = has_parts(spec) and not issubclass(spec, Cluster)
     nodes = newest_first(graph, nodes) if is_system else sorted(nodes, key=lambda n: n.name)
@@ -196,7 +196,7 @@ def _values(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> dict[str, l
     return {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
 
 
-def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
+def _data(shown: TextTable, units: Mapping[str, str], *, in_heads: bool) -> TextTable:
     """The table with plain names of columns for programs; their base units behind them where ``in_heads``."""
 
     def name(column: Column) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.measure.comparison import Compared
+    from trnspec.measure.comparison import ComparedRows
     from trnspec.measure.device import Device
     from trnspec.measure.kernels import Cells
     from trnspec.perf.calibration.measured.case import Skipped
@@ -96,7 +96,7 @@ def command(**options: Any) -> None:
     from trnspec.atomic_write import write
     from trnspec.measure.comparison import compare
     from trnspec.measure.device import chip_of, device_of
-    from trnspec.measure.tables import Origin, completed, files
+    from trnspec.measure.tables import TableOrigin, completed, files
     from trnspec.model.annotations import NAME_PATTERN
 
     if not re.fullmatch(NAME_PATTERN.regex, options["name"]):
@@ -105,7 +105,7 @@ def command(**options: Any) -> None:
     server = _server(catalog, options["server"])
     device = device_of(options["device"])
     chip = chip_of(catalog.graph, device, options["chip"])
-    origin = Origin(
+    origin = TableOrigin(
         name=options["name"], date=f"{datetime.now(UTC):%Y-%m-%d}", device=device, hardware=chip or device.name,
         server=server, chip=chip, version=__version__,
     )  # fmt: skip
@@ -171,7 +171,7 @@ def _print(
     device: Device,
     chip: str,
     tables: Mapping[str, Sequence[Cells]],
-    compared: Sequence[Compared],
+    compared: Sequence[ComparedRows],
     skipped: Sequence[Skipped],
 ) -> None:
     count = sum(map(len, tables.values()))
@@ -197,7 +197,7 @@ def _json(  # the parts of the document
     device: Device,
     chip: str,
     tables: Mapping[str, Sequence[Cells]],
-    compared: Sequence[Compared],
+    compared: Sequence[ComparedRows],
     skipped: Sequence[Skipped],
     written: Sequence[FilePath],
 ) -> str:

@@ -13,7 +13,7 @@ from attrs import evolve
 from trnspec.atomic_write import write
 from trnspec.cli.common import write_new
 from trnspec.cli.formats import known as registry_of
-from trnspec.cli.help import Group, GroupedCommand, documented, new_option, option
+from trnspec.cli.help import CommandGroup, GroupedCommand, documented, new_option, option
 from trnspec.cli.render import report_findings
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-class Kinds(Group):
+class Kinds(CommandGroup):
     """A command for each kind of document, those of plugins included, and those that read other files."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

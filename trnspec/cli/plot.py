@@ -13,7 +13,7 @@ import click
 
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents, figure_of_document
-from trnspec.cli.help import Group, NamedPath, documented, option
+from trnspec.cli.help import CommandGroup, NamedPath, documented, option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("plot", cls=Group)
+@click.group("plot", cls=CommandGroup)
 def command() -> None:
     """Draw a chart as SVG, PNG or PDF: the end of the name of FILE decides.
 
@@ -284,7 +284,7 @@ def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **optio
 
 
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
-    from trnspec.catalog.charts import Compared
+    from trnspec.catalog.charts import ComparisonRow
     from trnspec.cli.compare import in_one_unit, ratio_of, rows
     from trnspec.cli.show import importance
     from trnspec.text_table import Number
@@ -302,7 +302,7 @@ def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
             None if r is None else (r.value, (float(r.interval.low), None if r.interval.high is None else float(r.interval.high)))
             for r in ratios
         ]  # fmt: skip
-        result.append(Compared(row.at, text, tuple(ends)))
+        result.append(ComparisonRow(row.at, text, tuple(ends)))
     return result
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.help import Group, documented, option
+from trnspec.cli.help import CommandGroup, documented, option
 from trnspec.cli.render import formats, versioned_json
 from trnspec.plugins.scaffold.writer import KINDS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.discovery import Discovery, Record
 
 
-@click.group("plugin", cls=Group)
+@click.group("plugin", cls=CommandGroup)
 def command() -> None:
     """List the installed plugins and their status; create a new one."""
 

@@ -16,7 +16,7 @@ from trnspec.graph.provenance import figures
 from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed
-from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ def _page(result: Result[DocumentView]) -> list[Block]:
     return [*blocks, *(wrapped("note: ", hint, width()) for hint in result.hints)]
 
 
-def _printed(result: Result[DocumentView]) -> Table:
+def _printed(result: Result[DocumentView]) -> TextTable:
     """The result for people, each column in one unit."""
     columns: list[Column] = []
     cells: list[list[Cell]] = []
@@ -138,7 +138,7 @@ def _displayed(value: PathValue | None) -> Displayed | Cell:
     return Displayed(amount.value, amount.unit, amount.digits, prefix[0] if prefix else "", amount.table)
 
 
-def _data(result: Result[DocumentView], format_: str) -> Table:
+def _data(result: Result[DocumentView], format_: str) -> TextTable:
     if format_ == "markdown":
         return _printed(result)
     # JSON has the units beside the rows, CSV has no other place for them than the heading.

@@ -13,7 +13,18 @@ import click
 
 from trnspec.cli.help import option
 from trnspec.quantities.amount import Amount
-from trnspec.text_table import Block, Cell, Style, Table, csv, json, markdown, rendered, sections_in_markdown, wrapped
+from trnspec.text_table import (
+    Block,
+    Cell,
+    Style,
+    TextTable,
+    csv,
+    json,
+    markdown,
+    rendered,
+    sections_in_markdown,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from trnspec.diagnostics import Report
@@ -70,7 +81,7 @@ def table_options(command: F) -> F:
 def emit(
     format_: str,
     blocks: Callable[[], Sequence[Block]],
-    data: Callable[[], Table],
+    data: Callable[[], TextTable],
     about: Callable[[], Mapping[str, Any]] = dict,
 ) -> None:
     """Print a page for people, or a table for programs.

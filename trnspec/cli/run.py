@@ -19,13 +19,13 @@ from trnspec.cli.render import (
     versioned_json,
 )
 from trnspec.errors import RefusalError, TrnspecError, UsageError
-from trnspec.text_table import Block, Table, csv, table
+from trnspec.text_table import Block, TextTable, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.scenarios import Outcome, ResolvedScenario
+    from trnspec.evaluation.scenarios import ResolvedScenario, ScenarioOutcome
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.scenarios import Scenarios
@@ -130,19 +130,19 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     return node
 
 
-def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> Outcome:
+def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> ScenarioOutcome:
     from contextlib import redirect_stdout
 
     from trnspec.api import evaluator
     from trnspec.evaluation.runner import run
-    from trnspec.evaluation.scenarios import Outcome, resolve
+    from trnspec.evaluation.scenarios import ScenarioOutcome, resolve
 
     scenario: ResolvedScenario = resolve(node.spec, name)
     try:
         with redirect_stdout(sys.stderr):
-            return Outcome(scenario, run(*evaluator(scenario.evaluator), catalog, scenario.given))
+            return ScenarioOutcome(scenario, run(*evaluator(scenario.evaluator), catalog, scenario.given))
     except RefusalError as refusal:
-        return Outcome(scenario, refusal)
+        return ScenarioOutcome(scenario, refusal)
     except TrnspecError as error:
         place = node.document.place(("spec", "scenarios", name), key=True)
         where = f"{node.document.file}:{place.line}:{place.column}"
@@ -159,7 +159,7 @@ def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str,
     return "; ".join(filter(None, parts))
 
 
-def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str], **more: Any) -> None:
+def _json(node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], chosen: Mapping[str, str], **more: Any) -> None:
     from trnspec.output.reporters.evaluation import refusal
 
     scenarios: list[dict[str, Any]] = []
@@ -173,7 +173,7 @@ def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[st
     click.echo(versioned_json({**about, **more}))
 
 
-def _flat(outcomes: Sequence[Outcome]) -> Table:
+def _flat(outcomes: Sequence[ScenarioOutcome]) -> TextTable:
     """One row for each scenario: what it gives, the answers in base units, and why there are none."""
     from trnspec.output.reporters.evaluation import cells
 
@@ -191,7 +191,7 @@ def _flat(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _diff(
-    node: Node[Scenarios], outcomes: Sequence[Outcome], graph: Graph, format_: str, chosen: Mapping[str, str]
+    node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], graph: Graph, format_: str, chosen: Mapping[str, str]
 ) -> None:
     from trnspec.evaluation.scenarios import changed_answers, changed_inputs, difference_table
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.cli.request import EvalRequest
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluators.searching.files import Result
+    from trnspec.evaluators.searching.files import PartResult
     from trnspec.evaluators.searching.space import Search
 
 _INTERRUPTED = 130
@@ -48,7 +48,7 @@ def _options() -> list[click.Option]:
     ]  # fmt: skip
 
 
-class _Search(click.Group):
+class _SearchCommand(click.Group):
     """``trnspec search OPTIONS`` searches; ``trnspec search merge`` is a command of its own."""
 
     def make_context(
@@ -69,7 +69,7 @@ def evaluator_search() -> GroupedCommand:
     return command
 
 
-@click.group("search", cls=_Search)
+@click.group("search", cls=_SearchCommand)
 def command() -> None:
     """Search for the best layout of training, or deployment for serving; merge the results of parts."""
 
@@ -79,10 +79,10 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
     if options["part"] is not None or options["results"] is not None:
         _write_part(request, options)
         return
-    from trnspec.evaluation.progress import Distribution, distributed
+    from trnspec.evaluation.progress import SearchExecution, distributed
 
     with _executor(options["workers"], options["dask"]) as (executor, parts):
-        how = Distribution(executor, parts, interruptible=True)
+        how = SearchExecution(executor, parts, interruptible=True)
         with distributed(how):
             proceed()
         if how.interrupted:
@@ -130,7 +130,7 @@ def _ignore_interrupts() -> None:
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
     from trnspec.cli.progress import bar
-    from trnspec.evaluation.progress import Distribution, distributed, reported
+    from trnspec.evaluation.progress import SearchExecution, distributed, reported
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.space import reduced
 
@@ -152,7 +152,7 @@ def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
         _executor(options["workers"], options["dask"]) as (executor, parts),
         bar() as advance,
         reported(advance),
-        distributed(Distribution(executor, parts)),
+        distributed(SearchExecution(executor, parts)),
     ):
         kept = reduced(search, first, last)
     click.echo(str(save(search, kept, first, last, folder, context)))
@@ -252,7 +252,7 @@ def _tuples(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in inputs.items()}
 
 
-def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[Result]:
+def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[PartResult]:
     """The results in some files; those that are not valid are left out if they are evaluated again."""
     from trnspec.evaluators.searching.files import load
 
@@ -265,15 +265,15 @@ def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[Re
             click.echo(f"trnspec: {error}; evaluated again", err=True)
 
 
-def _completed(search: Search, parts: list[Result]) -> list[Result]:
+def _completed(search: Search, parts: list[PartResult]) -> list[PartResult]:
     """The parts, and those that are missing between them, evaluated here."""
-    from trnspec.evaluators.searching.files import Result
+    from trnspec.evaluators.searching.files import PartResult
 
     done, end = [], 0
     for one in [*sorted(parts, key=lambda r: (r.first, -r.last)), None]:
         first = search.size if one is None else one.first
         if first > end:
-            done.append(Result({}, end, first, search.kept(end, first)))
+            done.append(PartResult({}, end, first, search.kept(end, first)))
         if one is not None and one.last > end:
             done.append(one)
             end = one.last

@@ -18,7 +18,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import render
-from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,7 +142,7 @@ def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons
     return blocks
 
 
-def _quoted_tables(graph: Graph, node: Node[Any], numbers: Mapping[str, int]) -> Iterator[Table]:
+def _quoted_tables(graph: Graph, node: Node[Any], numbers: Mapping[str, int]) -> Iterator[TextTable]:
     """The prices and the power of a document."""
     known = quoted_facts(graph, node)
     for kind, detail in (("price", "per chip"), ("power", "scope")):
@@ -247,7 +247,7 @@ _EXPLAINED = 6
 
 
 @frozen(kw_only=True)
-class _Line:
+class _ShownLine:
     """A value at a path; equal values of one group become one row."""
 
     at: str
@@ -311,7 +311,7 @@ def _screen(
             shown_rows = max(shown_rows - max(excess // 2, 1), 1)  # a row may have two lines
 
 
-def _blocks(node: Node[Any], heading: str, rows: Sequence[_Line], disputes: Sequence[_Dispute]) -> list[Block]:
+def _blocks(node: Node[Any], heading: str, rows: Sequence[_ShownLine], disputes: Sequence[_Dispute]) -> list[Block]:
     columns = [
         Column("figure", wrap=True, keep=True),
         Column("value", wrap=True, keep=True),
@@ -351,32 +351,32 @@ def _rest(node: Node[Any], node_facts: Sequence[Fact], figures: int, disputes: S
     return wrapped("--full: ", ", ".join(parts), width())
 
 
-def _lines(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], totals: Sequence[Sum]) -> Iterator[_Line]:
+def _lines(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], totals: Sequence[Sum]) -> Iterator[_ShownLine]:
     """Totals, facts, prices and power; of the facts neither stated totals nor ratios to other documents."""
     for total in totals:
-        yield _Line(at=total.at, text=total.text, interval=total.interval_text, date="total")
+        yield _ShownLine(at=total.at, text=total.text, interval=total.interval_text, date="total")
     known = {total.at for total in totals}
     for fact in node_facts:
         counted = fact.at.removesuffix(".count") in known or fact.at.removeprefix("stated.") in known
         if fact.text and not counted and not fact.at.startswith("ratios.") and not fact.at.endswith("note"):
             date = "derived" if fact.verdict == "derived" else fact.as_of
-            yield _Line(at=fact.at, text=fact.text, interval=fact.interval_text, date=date[:7])
+            yield _ShownLine(at=fact.at, text=fact.text, interval=fact.interval_text, date=date[:7])
     seen = set()
     for fact in quoted_facts(graph, node):
         kind, type_, *place = fact.at.split(".", 2)
         if (kind, type_) not in seen:
             seen.add((kind, type_))
             text = ", ".join([_quoted_text(fact), *place])
-            yield _Line(at=f"{kind.removesuffix('s')}.{type_}", text=text, date=fact.as_of[:7])
+            yield _ShownLine(at=f"{kind.removesuffix('s')}.{type_}", text=text, date=fact.as_of[:7])
 
 
-def _merged(rows: Iterator[_Line]) -> list[_Line]:
+def _merged(rows: Iterator[_ShownLine]) -> list[_ShownLine]:
     """The rows, equal ones of a group as one: ``peak.dense.{bf16,fp16,tf32}``."""
     found: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         key = (group(row.at) or row.at, row.text, row.interval, row.date)
         found.setdefault(key, []).append(row.at)
-    return [_Line(at=joined(ats)[0], text=k[1], interval=k[2], date=k[3]) for k, ats in found.items()]
+    return [_ShownLine(at=joined(ats)[0], text=k[1], interval=k[2], date=k[3]) for k, ats in found.items()]
 
 
 def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
@@ -401,7 +401,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
+def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for fact in (*node_facts, *quoted_facts(graph, node)):
         if fact.value is not None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import Group, NamedPath, documented, option
+from trnspec.cli.help import CommandGroup, NamedPath, documented, option
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
 
-@click.group("site", cls=Group)
+@click.group("site", cls=CommandGroup)
 def command() -> None:
     """Write the catalog as web pages that work without a server.
 

@@ -13,7 +13,7 @@ from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.citations import Citation, citations
 from trnspec.model.source import RANKS, Source
-from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ def _page(cited: Sequence[Citation], columns: str | None, sort: str | None, *, o
     return [shown, f"{adopted} adopted values, {len(cited) - adopted} other claims."]
 
 
-def _sources(sources: Sequence[Node[Any]], cited: Sequence[Citation]) -> Table:
+def _sources(sources: Sequence[Node[Any]], cited: Sequence[Citation]) -> TextTable:
     columns = [
         Column("source", wrap=True, keep=True),
         Column("date", keep=True),

@@ -11,7 +11,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option
 from trnspec.errors import UsageError, library
-from trnspec.text_table import Cell, Column, Table, table
+from trnspec.text_table import Cell, Column, TextTable, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ _SPACE = 2**31
 """The address space of a query: its memory, that of the tables, and the stacks of threads."""
 
 
-def _table(result: pa.Table) -> Table:
+def _table(result: pa.Table) -> TextTable:
     cells = [[_cell(v) for v in column.to_pylist()] for column in result.columns]
     columns = [
         Column(

@@ -19,7 +19,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.core import Core, Engine, Engines
 from trnspec.model.parts import PartCount, has_parts
 from trnspec.model.reflection import ObjectShape, leaves, value_at
-from trnspec.text_table import Block, Cell, Table, table, wrapped
+from trnspec.text_table import Block, Cell, TextTable, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Part:
+class TreePart:
     """A part of a system.
 
     Attributes:
@@ -44,7 +44,7 @@ class Part:
     kind: str
     count: PartCount | None
     figures: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TreePart, ...] = ()
 
 
 @documented(
@@ -67,7 +67,7 @@ def command(name: str, format_: str, **options: Any) -> None:
     emit(format_, lambda: _page(root), lambda: _data(root))
 
 
-def part(graph: Graph, node: Node[Any], count: PartCount | None, above: tuple[str, ...] = ()) -> Part:
+def part(graph: Graph, node: Node[Any], count: PartCount | None, above: tuple[str, ...] = ()) -> TreePart:
     """A document with all its parts.
 
     Raises:
@@ -76,12 +76,12 @@ def part(graph: Graph, node: Node[Any], count: PartCount | None, above: tuple[st
     if node.name in above:
         raise UsageError(f"{node.kind} {node.name} contains itself")
     if isinstance(node.spec, Core):
-        return Part(node.name, node.kind, count, tuple(_figures(graph, node)), tuple(_engines(node.spec.engines)))
+        return TreePart(node.name, node.kind, count, tuple(_figures(graph, node)), tuple(_engines(node.spec.engines)))
     direct = composition.parts(graph, node)
     if direct is None:
         raise UsageError(f"a part of {node.kind} {node.name} is not in the catalog, or is of another kind")
     below = tuple(part(graph, p.node, p.count, (*above, node.name)) for p in direct)
-    return Part(node.name, node.kind, count, tuple(_figures(graph, node)), below)
+    return TreePart(node.name, node.kind, count, tuple(_figures(graph, node)), below)
 
 
 def _figures(graph: Graph, node: Node[Any]) -> Iterator[str]:
@@ -103,11 +103,11 @@ def _figures(graph: Graph, node: Node[Any]) -> Iterator[str]:
             yield f"{label} {value}".strip()
 
 
-def _engines(engines: Engines) -> Iterator[Part]:
+def _engines(engines: Engines) -> Iterator[TreePart]:
     for name in ObjectShape(Engines).fields:
         engine: Engine | None = getattr(engines, name)
         if engine is not None:
-            yield Part(name, "engine", 1, tuple(_of_engine(engine)))
+            yield TreePart(name, "engine", 1, tuple(_of_engine(engine)))
 
 
 def _of_engine(engine: Engine) -> Iterator[str]:
@@ -124,7 +124,7 @@ _BRANCHES = ("├─ ", "└─ ", "│  ", "   ")
 _ASCII = ("|- ", "`- ", "|  ", "   ")
 
 
-def _page(root: Part) -> list[Block]:
+def _page(root: TreePart) -> list[Block]:
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         "".join(_BRANCHES).encode(encoding)
@@ -134,7 +134,7 @@ def _page(root: Part) -> list[Block]:
     return ["\n".join(_lines(root, "", "", branches, top=True))]
 
 
-def _lines(node: Part, head: str, rest: str, branches: Sequence[str], *, top: bool = False) -> Iterator[str]:
+def _lines(node: TreePart, head: str, rest: str, branches: Sequence[str], *, top: bool = False) -> Iterator[str]:
     counted = node.count is not None and node.kind != "engine" and not top
     count = f"{node.count:,} x " if counted else ""
     figures = f": {', '.join(node.figures)}" if node.figures else ""
@@ -150,10 +150,10 @@ def _lines(node: Part, head: str, rest: str, branches: Sequence[str], *, top: bo
         yield from _lines(below, rest + branches[1 if last else 0], rest + branches[3 if last else 2], branches)
 
 
-def _data(root: Part) -> Table:
+def _data(root: TreePart) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
 
-    def walk(node: Part, depth: int, parent: str | None, above: PartCount | None) -> None:
+    def walk(node: TreePart, depth: int, parent: str | None, above: PartCount | None) -> None:
         # The number in the whole tree; not known below a count that is not known.
         together = None if node.count is None or above is None else above * node.count
         counts = _cell(node.count), _cell(together)

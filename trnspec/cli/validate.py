@@ -15,7 +15,7 @@ import click
 from trnspec.api import plugins, validate
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.complete import codes
-from trnspec.cli.formats import Format
+from trnspec.cli.formats import FormatName
 from trnspec.cli.help import NamedPath, documented, option
 from trnspec.diagnostics import Report, Severity
 from trnspec.errors import UsageError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@option("--format format_", "Output", "Report format.", type=Format("reporters"), default="text", show_default=True)
+@option("--format format_", "Output", "Report format.", type=FormatName("reporters"), default="text", show_default=True)
 @option("--table", "Output", "Print the main figures of the checked documents first.", is_flag=True)
 @option(
     "--select CODE",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.evaluation.assumptions import Evaluate
-    from trnspec.evaluation.figure_path import Documents
+    from trnspec.evaluation.figure_path import CatalogLike
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator
 
@@ -71,7 +71,7 @@ class Elasticity:
 
 
 def sensitivity(
-    evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any], answer: str = ""
+    evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any], answer: str = ""
 ) -> tuple[Evaluation, Table]:
     """An evaluation, and the elasticities of one of its answers as a table.
 
@@ -96,7 +96,7 @@ def sensitivity(
 
 
 def elasticities(
-    catalog: Documents, evaluate: Evaluate, evaluation: Evaluation, answer: str = ""
+    catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluation, answer: str = ""
 ) -> tuple[Elasticity, ...]:
     """The elasticities of an answer, the largest first, equal ones in the order of the figures used.
 
@@ -128,7 +128,7 @@ def first_number(evaluation: Evaluation) -> str:
     raise UsageError(f"the evaluator {evaluation.evaluator} has no answer that is a number")
 
 
-def _elasticity(catalog: Documents, evaluate: Evaluate, path: FigurePath, name: str, present: float) -> Elasticity:
+def _elasticity(catalog: CatalogLike, evaluate: Evaluate, path: FigurePath, name: str, present: float) -> Elasticity:
     if not present:
         return Elasticity(path, None, f"{name} is 0")
     slopes: list[float] = []
@@ -230,7 +230,7 @@ def _factor(symbol: str, unit: str) -> float | None:
 
 
 def solve(
-    evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any], target: str, vary: str
+    evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any], target: str, vary: str
 ) -> Evaluation:
     """The value of a figure, or of a calibrated parameter, at which an answer has a value.
 
@@ -259,7 +259,7 @@ def solve(
     def at(factor: float) -> Evaluation:
         return run(evaluator, provider, scaled(used, path, Fraction(factor)), rest)
 
-    search = _Search(lambda x: at(x).number(wanted.answer), path, wanted, wanted.value(answer), now, answer.unit)
+    search = _FactorSearch(lambda x: at(x).number(wanted.answer), path, wanted, wanted.value(answer), now, answer.unit)
     factor = search.factor()
     figure = path.figure
     assert figure is not None
@@ -317,7 +317,7 @@ _Point = tuple[float, float]
 
 
 @frozen
-class _Search:
+class _FactorSearch:
     """The search of the factor on a figure at which an answer has a value.
 
     Attributes:

@@ -26,7 +26,7 @@ from trnspec.quantities.quantity import Quantity, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from trnspec.evaluation.figure_path import Documents
+    from trnspec.evaluation.figure_path import CatalogLike
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.reflection import Shape
@@ -66,7 +66,7 @@ class Assumed:
         return int(self.value.replace(",", "")) if isinstance(self.path.shape, NumberShape) else self.value
 
 
-def _with(catalog: Documents, given: Iterable[Assumed]) -> Documents:
+def _with(catalog: CatalogLike, given: Iterable[Assumed]) -> CatalogLike:
     """The catalog with some values, those of a document together: a part may need several."""
     changes: dict[str, dict[str, Any]] = {}
     for one in given:
@@ -137,7 +137,7 @@ def as_mapping(texts: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def applied(catalog: Documents, given: Mapping[str, Any]) -> tuple[Documents, dict[str, Any]]:
+def applied(catalog: CatalogLike, given: Mapping[str, Any]) -> tuple[CatalogLike, dict[str, Any]]:
     """The catalog with the assumptions in some inputs applied, and the other inputs.
 
     Raises:
@@ -148,7 +148,7 @@ def applied(catalog: Documents, given: Mapping[str, Any]) -> tuple[Documents, di
 
 
 def evaluate(
-    catalog: Documents, evaluate_: Evaluate, *, assume: Mapping[str, str] = {}, use_claims: bool = False
+    catalog: CatalogLike, evaluate_: Evaluate, *, assume: Mapping[str, str] = {}, use_claims: bool = False
 ) -> Evaluation:
     """An evaluation under assumptions, which it lists.
 
@@ -231,7 +231,7 @@ def _value(shape: Shape | None, text: str) -> Fraction | None:
         return None
 
 
-def _with_hint(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
+def _with_hint(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:
     try:
         return evaluate_(catalog)
     except RefusalError as refusal:
@@ -273,7 +273,7 @@ def _values(claimed: Sequence[Assumed]) -> str:
     return " and ".join(f"{one.path.at} {one.value}" for one in claimed)
 
 
-def _over_claims(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
+def _over_claims(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:
     """The evaluation at every combination of claims of the figures that are missing."""
     results = list(_combinations(catalog, evaluate_))
     if len(results) == 1 and not results[0][0]:
@@ -291,13 +291,13 @@ def _over_claims(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
     return evolve(evaluation, answers=answers, assumptions=(*listed, *evaluation.assumptions))
 
 
-def _combinations(catalog: Documents, evaluate_: Evaluate) -> Iterator[tuple[tuple[Assumed, ...], Evaluation]]:
+def _combinations(catalog: CatalogLike, evaluate_: Evaluate) -> Iterator[tuple[tuple[Assumed, ...], Evaluation]]:
     """Every combination of claims under which there is an answer; without missing figures, one that is empty.
 
     Raises:
         RefusalError: No combination has an answer; the first refusal of them.
     """
-    open_: list[tuple[Documents, tuple[Assumed, ...]]] = [(catalog, ())]
+    open_: list[tuple[CatalogLike, tuple[Assumed, ...]]] = [(catalog, ())]
     first: RefusalError | None = None
     count = answered = 0
     while open_:

@@ -15,7 +15,7 @@ from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import common, edge, mark, measure, scale
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.summary import label
-from trnspec.plots.chart import UNKNOWN, Axis, Bars, Cells, Chart, Limit, Line, Panel, Points, Spans
+from trnspec.plots.chart import UNKNOWN, Bars, Chart, ChartAxis, HeatMap, LimitLine, Line, Panel, Points, Spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -146,10 +146,10 @@ def _bars(of: str, unit: str, evaluations: Sequence[Evaluation], labels: Sequenc
     marks: list[Mark] = [Bars(segments, ends, texts)]
     capacities = {float(e["capacity"]) for e, _ in chosen if unit == "B" and "capacity" in e.names}
     if len(capacities) == 1:
-        marks.append(Limit(capacities.pop() / size, "capacity of a rank", vertical=True))
-    axis = Axis(f"{label(of)} [{symbol}]", zero=True)
+        marks.append(LimitLine(capacities.pop() / size, "capacity of a rank", vertical=True))
+    axis = ChartAxis(f"{label(of)} [{symbol}]", zero=True)
     categories = ("",) if len(evaluations) == 1 else tuple(text for _, text in chosen)
-    return Panel(axis, Axis(categories=categories), tuple(marks), "" if len(evaluations) == 1 else label(of))
+    return Panel(axis, ChartAxis(categories=categories), tuple(marks), "" if len(evaluations) == 1 else label(of))
 
 
 def _few(evaluations: Sequence[Evaluation]) -> None:
@@ -200,10 +200,10 @@ class _Scaled:
         ends = ([r.get(name) for name in columns] for r in rows)
         return tuple((low and low / self.size, high and high / self.size) for low, high in ends)
 
-    def axis(self, rows: Iterable[Mapping[str, Any]]) -> Axis:
+    def axis(self, rows: Iterable[Mapping[str, Any]]) -> ChartAxis:
         """The axis; logarithmic where values are far apart."""
         text = f"{label(self.name)} [{self.symbol}]" if self.symbol else label(self.name)
-        return Axis(text, log=_wide(r[self.name] for r in rows), zero=True)
+        return ChartAxis(text, log=_wide(r[self.name] for r in rows), zero=True)
 
 
 def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # each plan has a label
@@ -234,7 +234,7 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
     marks.append(Line("Pareto front", time.values(front), cost.values(front), dashed=True))
     deadline = _seconds(evaluations[0].inputs.get("deadline"))
     if deadline is not None:
-        marks.append(Limit(deadline / time.size, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
+        marks.append(LimitLine(deadline / time.size, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
     omitted = len(rows) - len(priced)
     notes = (
         "Labels: number of systems. Whiskers: intervals of time and cost",
@@ -310,11 +310,13 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         ]
         limit = _seconds(inputs.get(name))
         if limit is not None:
-            marks.append(Limit(limit / size, f"limit, {inputs[name]}"))
+            marks.append(LimitLine(limit / size, f"limit, {inputs[name]}"))
         if isinstance(inputs.get("rate"), (int, float)):
-            marks.append(Limit(float(inputs["rate"] or 0.0), f"planned, {measure(inputs['rate'])}/s", vertical=True))
-        axis = Axis(f"{label(name)} [{symbol}]", zero=True)
-        panels.append(Panel(Axis("requests per second of the fleet", zero=True), axis, tuple(marks)))
+            marks.append(
+                LimitLine(float(inputs["rate"] or 0.0), f"planned, {measure(inputs['rate'])}/s", vertical=True)
+            )
+        axis = ChartAxis(f"{label(name)} [{symbol}]", zero=True)
+        panels.append(Panel(ChartAxis("requests per second of the fleet", zero=True), axis, tuple(marks)))
     return Chart("serving", evaluation.heading, tuple(panels), caption(evaluations))
 
 
@@ -328,7 +330,7 @@ def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         x, y = time.values(rows), tuple(r["throughput_per_chip"] for r in rows)
         marks.append(Line("", x, y, like=name))
         marks.append(Points(name, x, y, labels=tuple(f"{r['batch']:,}" for r in rows)))
-    panel = Panel(time.axis(every), Axis("throughput per chip [tokens/s]", zero=True), tuple(marks))
+    panel = Panel(time.axis(every), ChartAxis("throughput per chip [tokens/s]", zero=True), tuple(marks))
     return Chart("serving", f"inference: {_title(evaluations)}", (panel,), caption(evaluations, "Labels: batch size"))
 
 
@@ -391,7 +393,7 @@ def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
     title = f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}" if several else evaluations[0].title
     note = "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
     note += ". Other dots: parts of the model, and the whole model at its mean intensity" if any(parts) else ""
-    axes = Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True)
+    axes = ChartAxis("arithmetic intensity [FLOP/B]", log=True), ChartAxis(f"attainable rate [{symbol}]", log=True)
     return Chart("roofline", f"roofline: {title}", (Panel(*axes, tuple(marks)),), caption(evaluations, note))
 
 
@@ -434,7 +436,7 @@ def accuracy(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         ratio = ratio_of(row)
         by_set.setdefault(key, []).append(ratio)
         groups.setdefault(_seen(row), []).append((min(max(ratio, _RATIOS[0]), _RATIOS[1]), float(sets.index(key))))
-    marks: list[Mark] = [Limit(1.0, vertical=True)]
+    marks: list[Mark] = [LimitLine(1.0, vertical=True)]
     marks += [
         Points(name, tuple(x for x, _ in groups[name]), tuple(y for _, y in groups[name]), faint=True)
         for name in _SEEN
@@ -448,7 +450,7 @@ def accuracy(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         "--refit draws fitted rows with the value of a fit to other models" if "fitted" in groups else "",
         "The measurements are those of the catalog; their documents name the sources",
     )
-    panel = Panel(Axis("computed / measured", log=True), Axis(categories=categories), tuple(marks))
+    panel = Panel(ChartAxis("computed / measured", log=True), ChartAxis(categories=categories), tuple(marks))
     return Chart("accuracy", f"accuracy: {evaluations[0].title}", (panel,), caption(evaluations, *notes))
 
 
@@ -515,14 +517,14 @@ def heatmap(rows: Sequence[Row], answer: str | None = None, x: str | None = None
     numbers = {cell: e.number(name) / size for cell, e in best.items()}
     signs = {cell: edge(e.answer(name)) or mark(e.answer(name)) for cell, e in best.items()}
     texts = reasons | {cell: f"{signs[cell]}{measure(number)}" for cell, number in numbers.items()}
-    cells = Cells(
+    cells = HeatMap(
         tuple(tuple(numbers.get((row, column)) for column in columns) for row in lines),
         tuple(tuple(texts.get((row, column), "") for column in columns) for row in lines),
         f"{label(name)} [{symbol}]" if symbol else label(name),
         _wide(numbers.values()),
         not higher,
     )
-    panel = Panel(Axis(label(x), categories=columns), Axis(label(y), categories=lines), (cells,))
+    panel = Panel(ChartAxis(label(x), categories=columns), ChartAxis(label(y), categories=lines), (cells,))
     others = [label(n) for n in inputs if n not in (x, y)]
     notes = (
         f"Of several values of {', '.join(others)} a cell has the best" if others else "",
@@ -559,8 +561,8 @@ def timeline(trace: Mapping[str, Any]) -> Chart:
     for stage, name, start, length in starts:
         groups.setdefault(name, []).append((stages.index(stage), start * 1e-6 / size, (start + length) * 1e-6 / size))
     panel = Panel(
-        Axis(f"time [{symbol}]", zero=True),
-        Axis(categories=tuple(names[stage] for stage in stages)),
+        ChartAxis(f"time [{symbol}]", zero=True),
+        ChartAxis(categories=tuple(names[stage] for stage in stages)),
         (Spans(tuple((name, tuple(boxes)) for name, boxes in groups.items()), ("pipeline bubble",)),),
     )
     note = f"Step time ~{measure(total, 's', digits=2)}; trnspec eval training has its interval. All ranks of a stage do the same."

@@ -37,7 +37,7 @@ _SHARES = SHARES | SERVING_SHARES
 """Parameters of a calibration that are shares: none is above 1."""
 
 
-class Documents(Protocol):
+class CatalogLike(Protocol):
     """A catalog, as far as an evaluation under other figures needs it; it is an attrs class."""
 
     @property
@@ -52,7 +52,7 @@ class Documents(Protocol):
     def as_of(self) -> str | None:
         """The date."""
 
-    def replace(self, name: str, changes: Mapping[str, Any]) -> Documents:
+    def replace(self, name: str, changes: Mapping[str, Any]) -> CatalogLike:
         """The catalog with other values in one document."""
 
 

@@ -38,7 +38,7 @@ from trnspec.text_table import (
     Column,
     Heading,
     Number,
-    Table,
+    TextTable,
     columns_of,
     escape,
     folded,
@@ -76,7 +76,7 @@ _SHORT = {**SHORT, "tokens_per_s_per_chip": "throughput_per_chip", "usd": "milli
 """Names of columns by the answers that they have the values of."""
 
 
-class _Command(str):
+class _CommandSection(str):
     """A section that is a command of a shell."""
 
     __slots__ = ()
@@ -121,7 +121,7 @@ def page(
 def _in_text(section: Section, width: int) -> list[Block]:
     """A section as blocks of text, its paragraph indented below the heading."""
     heading, block = section
-    if isinstance(block, _Command):
+    if isinstance(block, _CommandSection):
         block = "\n".join(folded(block, width))
     elif isinstance(block, str):
         block = wrapped("  " if heading else "", block, width)
@@ -145,8 +145,8 @@ def markdown_page(
     lines = [f"## {escape(evaluation.heading)}\n", *(f"- {name}: {text}" for name, text in items), ""]
     for heading, block in sections:
         lines += [f"### {heading}\n"] if heading else []
-        text = f"```sh\n{block}\n```" if isinstance(block, _Command) else block
-        lines.append(markdown(block) if isinstance(block, Table) else f"{text}\n")
+        text = f"```sh\n{block}\n```" if isinstance(block, _CommandSection) else block
+        lines.append(markdown(block) if isinstance(block, TextTable) else f"{text}\n")
     if full and (inputs := _inputs(evaluation)):
         lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
     lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
@@ -160,8 +160,8 @@ def html_page(evaluation: Evaluation) -> str:
     lines.append("</ul>")
     for heading, block in _sections(evaluation, {}, counted=False):
         lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
-        tag = "pre" if isinstance(block, _Command) else "p"
-        lines.append(html(block) if isinstance(block, Table) else f"<{tag}>{in_html(block)}</{tag}>")
+        tag = "pre" if isinstance(block, _CommandSection) else "p"
+        lines.append(html(block) if isinstance(block, TextTable) else f"<{tag}>{in_html(block)}</{tag}>")
     return "\n".join([*lines, f"<p>Catalog: {in_html(_edition(evaluation))}.</p>"])
 
 
@@ -171,7 +171,7 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
     error: UsageError | None = None
     matched = False
     for block in blocks:
-        if not isinstance(block, Table) or "--columns" not in block.hint:
+        if not isinstance(block, TextTable) or "--columns" not in block.hint:
             chosen.append(block)
             continue
         try:
@@ -202,20 +202,20 @@ def _first_page(
         rest = [wrapped("", BOUNDS, width), *rest]
     end = "\n".join(rest)
     for heading, block, rows in _first_sections(evaluation, options):
-        least = min(rows, 2, len(block.rows)) if isinstance(block, Table) else rows
+        least = min(rows, 2, len(block.rows)) if isinstance(block, TextTable) else rows
         for shown in range(rows, least - 1, -1):
             added = [*blocks, *_in_text(_beginning(heading, block, shown), width)]
             if len(rendered([*added, end], width).splitlines()) <= LINES:
                 blocks = added
                 break
-    if any(isinstance(b, Table) and [c.name for c in b.columns][2:3] == ["share"] for b in blocks):
+    if any(isinstance(b, TextTable) and [c.name for c in b.columns][2:3] == ["share"] for b in blocks):
         blocks[0] = _SHARE.sub(r"\1", str(blocks[0]))  # the breakdown has it
     return [*blocks, end]
 
 
 def _beginning(heading: str, block: Block, rows: int) -> Section:
     """A section with the first rows of its table, whose heading states how many there are."""
-    if not isinstance(block, Table) or len(block.rows) <= rows:
+    if not isinstance(block, TextTable) or len(block.rows) <= rows:
         return heading, block
     return f"{heading} (first {rows} of {len(block.rows)} rows)", evolve(block, rows=block.rows[:rows])
 
@@ -328,18 +328,18 @@ def _edition(evaluation: Evaluation) -> str:
     return f"{edition}, as of {evaluation.as_of}" if evaluation.as_of else edition
 
 
-def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, _Command]]:
+def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, _CommandSection]]:
     """The commands of the answers and the suggested ones, each with a heading."""
     for answer in evaluation.answers:
         if answer.unit == COMMAND:
             note = f": {answer.note}" if answer.note else ""
-            yield escape(f"{_capital(label(answer.name))}{note}"), _Command(escape(str(answer.value)))
+            yield escape(f"{_capital(label(answer.name))}{note}"), _CommandSection(escape(str(answer.value)))
     for suggestion in evaluation.suggestions:
-        text = _Command(escape(command(suggestion, options)))
+        text = _CommandSection(escape(command(suggestion, options)))
         yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", text
 
 
-def _answers(answers: Iterable[Answer]) -> Table:
+def _answers(answers: Iterable[Answer]) -> TextTable:
     rows = []
     for answer in answers:
         if answer.unit == COMMAND:
@@ -356,7 +356,7 @@ def _answers(answers: Iterable[Answer]) -> Table:
     return _without_empty(heads, rows, 2)
 
 
-def _breakdown(parts: Sequence[Part], unit: str) -> Table:
+def _breakdown(parts: Sequence[Part], unit: str) -> TextTable:
     # Shares are of the sum of sizes: a part that subtracts has a share too, and none is above 100 %.
     total = sum(abs(p.value) for p in parts)
     within = common([p.value for p in parts], unit)
@@ -375,7 +375,7 @@ def _breakdown(parts: Sequence[Part], unit: str) -> Table:
     return _without_empty(heads, rows, 4)
 
 
-def _without_empty(heads: Sequence[Column], rows: Sequence[tuple[Cell, ...]], first: int) -> Table:
+def _without_empty(heads: Sequence[Column], rows: Sequence[tuple[Cell, ...]], first: int) -> TextTable:
     """A table without the columns from ``first`` on that have no text in any row."""
     kept = [i for i in range(len(heads)) if i < first or any(row[i] for row in rows)]
     return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], _JSON)
@@ -425,7 +425,7 @@ def _has_bounds(evaluation: Evaluation, tables: Iterable[Rows]) -> bool:
     return any(sign in _BOUND for rows in tables for sign in _marks(evaluation, rows).values())
 
 
-def table_of(evaluation: Evaluation, rows: Rows) -> Table:
+def table_of(evaluation: Evaluation, rows: Rows) -> TextTable:
     """A table of an evaluation as the page shows it: numbers with units, and with marks where answers of the name have some."""
     units = rows.units or ("",) * len(rows.columns)
     marks = _marks(evaluation, rows)
@@ -441,7 +441,7 @@ def table_of(evaluation: Evaluation, rows: Rows) -> Table:
     return table(heads, list(zip(*cells, strict=True)), "--columns")
 
 
-def _figures_used(evaluation: Evaluation, *, counted: bool) -> Table:
+def _figures_used(evaluation: Evaluation, *, counted: bool) -> TextTable:
     """The figures with their sources; values that agree are counted rather than listed where ``counted``."""
     rows: list[tuple[str, ...] | str] = []
     for figure in evaluation.figures_used:

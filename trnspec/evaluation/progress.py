@@ -42,7 +42,7 @@ def _set(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 @define
-class Distribution:
+class SearchExecution:
     """Execution of a search.
 
     Attributes:
@@ -58,16 +58,16 @@ class Distribution:
     interrupted: bool = False
 
 
-_DISTRIBUTION: ContextVar[Distribution | None] = ContextVar("distribution", default=None)
+_DISTRIBUTION: ContextVar[SearchExecution | None] = ContextVar("distribution", default=None)
 
 
 @contextmanager
-def distributed(how: Distribution) -> Iterator[None]:
+def distributed(how: SearchExecution) -> Iterator[None]:
     """Evaluates in this context in some way."""
     with _set(_DISTRIBUTION, how):
         yield
 
 
-def current() -> Distribution:
+def current() -> SearchExecution:
     """The execution in effect; in this process unless :func:`distributed` sets another."""
-    return _DISTRIBUTION.get() or Distribution()
+    return _DISTRIBUTION.get() or SearchExecution()

@@ -356,7 +356,7 @@ class Reserve(Question):
 
 
 @frozen(kw_only=True, slots=False)
-class Software(Reserve):
+class SoftwareInputs(Reserve):
     """The training framework, and what it needs of memory besides the layout."""
 
     framework: FrameworkName | None = _system(
@@ -428,7 +428,7 @@ class ExpertDispatch(ExpertLoad, TokenDispatch):
 
 
 @frozen(kw_only=True, slots=False)
-class Schedule(Kernels):
+class ScheduleInputs(Kernels):
     """Pipeline schedule of a training step, and the activations it keeps."""
 
     microbatch: int = _schedule("Microbatch size.", "SEQUENCES", minimum=1, default=1)
@@ -451,7 +451,7 @@ class Schedule(Kernels):
 
 
 @frozen(kw_only=True, slots=False)
-class StepSchedule(Schedule):
+class StepSchedule(ScheduleInputs):
     """Inputs that only the time of a step depends on."""
 
     overlap: bool | None = _schedule(
@@ -523,7 +523,7 @@ class Confidence(Question):
 
 
 @frozen(kw_only=True, slots=False)
-class Listed(Question):
+class ListLength(Question):
     """Number of results in a list."""
 
     top: int = _output("Number of results to list.", "RESULTS", minimum=1, default=10)

@@ -23,7 +23,7 @@ from trnspec.plugins.failures import described, guarded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from trnspec.evaluation.figure_path import Documents
+    from trnspec.evaluation.figure_path import CatalogLike
     from trnspec.evaluation.result import Answer, Table
     from trnspec.plugins.api import Evaluator
 
@@ -31,7 +31,7 @@ CLOSE = 1e-9
 """Relative tolerance of the sum of the parts of an answer."""
 
 
-def run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> Evaluation:
+def run(evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any]) -> Evaluation:
     """Runs an evaluator.
 
     Args:
@@ -50,7 +50,7 @@ def run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[
     return under_assumptions(catalog, lambda used: _run(evaluator, provider, used, own), **assumptions)
 
 
-def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> Evaluation:
+def _run(evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any]) -> Evaluation:
     who = f"the evaluator {evaluator.name} of {provider}"
     function, inputs_ = resolved(evaluator, provider)
     values = bound(inputs_, given, evaluator.name)
@@ -71,7 +71,7 @@ def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping
     )
 
 
-def traced(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any], what: str) -> Any:
+def traced(evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any], what: str) -> Any:
     """The trace of an evaluation.
 
     Args:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.scenarios import Scenario, Scenarios
     from trnspec.plugins.api import Evaluator
-    from trnspec.text_table import Table
+    from trnspec.text_table import TextTable
 
 MOST = 1000
 """The maximum number of scenarios of a document."""
@@ -214,7 +214,7 @@ def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Gr
 
 
 @frozen
-class Outcome:
+class ScenarioOutcome:
     """A scenario with its evaluation, or with the refusal.
 
     Attributes:
@@ -247,7 +247,7 @@ class Difference:
     note: str = ""
 
 
-def settings(outcomes: Sequence[Outcome], graph: Graph) -> list[dict[str, Any]]:
+def settings(outcomes: Sequence[ScenarioOutcome], graph: Graph) -> list[dict[str, Any]]:
     """Evaluator, inputs and assumptions of each scenario, under the same names in the same order.
 
     A figure that a scenario does not assume has the value of the catalog, and an input that is left out the value that
@@ -273,7 +273,7 @@ def settings(outcomes: Sequence[Outcome], graph: Graph) -> list[dict[str, Any]]:
     return rows
 
 
-def rows(outcomes: Sequence[Outcome], graph: Graph) -> tuple[list[Row], dict[str, Any]]:
+def rows(outcomes: Sequence[ScenarioOutcome], graph: Graph) -> tuple[list[Row], dict[str, Any]]:
     """The scenarios as rows of a sweep, with the inputs that differ; and the inputs that all have in common."""
     every = settings(outcomes, graph)
     common = {name: value for name, value in every[0].items() if all(row[name] == value for row in every)}
@@ -283,7 +283,7 @@ def rows(outcomes: Sequence[Outcome], graph: Graph) -> tuple[list[Row], dict[str
     ], common
 
 
-def changed_inputs(one: Outcome, other: Outcome, graph: Graph) -> list[Difference]:
+def changed_inputs(one: ScenarioOutcome, other: ScenarioOutcome, graph: Graph) -> list[Difference]:
     """The inputs and assumptions that differ."""
     first, second = settings((one, other), graph)
     return [_of_input(name, first[name], second[name]) for name in first if first[name] != second[name]]
@@ -296,7 +296,7 @@ def _of_input(name: str, *values: Any) -> Difference:
     return Difference(name, (numbers[0], numbers[1]), (texts[0], texts[1]), unit, _ratio(*numbers))
 
 
-def changed_answers(one: Outcome, other: Outcome) -> tuple[list[Difference], list[str]]:
+def changed_answers(one: ScenarioOutcome, other: ScenarioOutcome) -> tuple[list[Difference], list[str]]:
     """The answers that differ, and the names of those that are equal."""
     first, second = _answers(one.result), _answers(other.result)
     pairs = {name: (first.get(name), second.get(name)) for name in (*first, *second)}
@@ -323,7 +323,7 @@ def _ratio(first: Any, second: Any) -> float | None:
     return second / first if is_number(first) and is_number(second) and first else None
 
 
-def difference_table(what: str, names: tuple[str, str], differences: Sequence[Difference]) -> Table:
+def difference_table(what: str, names: tuple[str, str], differences: Sequence[Difference]) -> TextTable:
     """Differences for readers: one row each, with the ratio of the second to the first."""
     columns = [
         Column(what, wrap=True, keep=True),

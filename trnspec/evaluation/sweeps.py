@@ -28,7 +28,7 @@ from trnspec.model.reflection import NumberShape
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
-from trnspec.text_table import Block, Cell, Column, InNotebook, Number, Table, escape, table
+from trnspec.text_table import Block, Cell, Column, InNotebook, Number, TextTable, escape, table
 
 if TYPE_CHECKING:
     import os
@@ -435,7 +435,7 @@ def sections(
     return [("", block) for block in blocks if block]
 
 
-def sweep_table(rows: Sequence[Row]) -> Table:
+def sweep_table(rows: Sequence[Row]) -> TextTable:
     """A sweep as one table, each column in one unit."""
     answers, kinds = [_answers(result) for _, result in rows], [_kind(result) for _, result in rows]
     varied, calibrations = list(rows[0][0]), [_calibration(result) for _, result in rows]

@@ -16,19 +16,19 @@ from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import library
-from trnspec.perf.collectives.algorithms import Plan, plans
+from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import Bound, bound, bus_factor
-from trnspec.perf.collectives.groups import Group, Rates, fabric_level, group
+from trnspec.perf.collectives.groups import Group, LinkRates, fabric_level, group
 from trnspec.perf.collectives.library import Launch, Timed
 from trnspec.perf.collectives.schedules import Kind
-from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, Timing, fastest, stage_of, time_plan
+from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, PlanTime, fastest, stage_of, time_plan
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.lowering.system import IDEAL
-from trnspec.perf.lowering.system import System as Hardware
+from trnspec.perf.lowering.system import LoweredSystem as Hardware
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
 
@@ -88,7 +88,7 @@ class CollectiveQuestion(CalibratedSystem):
 
 
 @frozen
-class _Case:
+class _CollectiveCase:
     """Inputs of the answers.
 
     Attributes:
@@ -106,8 +106,8 @@ class _Case:
     known: Calibrated
     measured: tuple[Timed, ...]
     launch: Launch
-    plan: Plan
-    timing: Timing
+    plan: CollectivePlan
+    timing: PlanTime
     ends: tuple[float, float]
     bound: Bound
     least: float
@@ -165,7 +165,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     of = group(system, q.ranks, q.stride)
     count = len(of.ranks)
     named = {plan.name: plan for plan in plans(system, of, kind)}
-    rates = Rates(system)
+    rates = LinkRates(system)
     timings = [time_plan(plan, rates, size) for plan in named.values()]
     known, measured = _measured(catalog, q, system, count, size)
     best = fastest(timings, None if measured else q.algorithm)
@@ -178,8 +178,8 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
             for at, factor in ((slow, known.high), (fast, known.low))
         )
     else:
-        timing, ends = best, tuple(time_plan(plan, Rates(at), size).time for at in (slow, fast))
-    case = _Case(
+        timing, ends = best, tuple(time_plan(plan, LinkRates(at), size).time for at in (slow, fast))
+    case = _CollectiveCase(
         system, of, kind, size, q.stride, known, measured, q.launch, plan, timing, (ends[0], ends[1]),
         bound(system, of, kind, size), bound(fast, of, kind, size).time,
     )  # fmt: skip
@@ -228,18 +228,18 @@ def _protocols(
     )
 
 
-def _launched(known: Calibrated, system: Hardware, fast: Timed, launch: Launch, size: float) -> Timing:
+def _launched(known: Calibrated, system: Hardware, fast: Timed, launch: Launch, size: float) -> PlanTime:
     """A measured protocol as a timing: what the launch adds is latency."""
     assert known.library is not None
     total = float(library.launched(known.library, launch, fast.time, size, 1.0 / system.bandwidth))
     inside = "fabric" if fabric_level(system) is not None else "chip"
     links = "network" if fast.network else inside
-    return Timing(
+    return PlanTime(
         fast.protocol.name, total, fast.steps, total - fast.transfer, ((links, fast.transfer),) if fast.transfer else ()
     )
 
 
-def _answers(case: _Case) -> tuple[Answer, ...]:
+def _answers(case: _CollectiveCase) -> tuple[Answer, ...]:
     timing, known = case.timing, case.known
     slow, fast = case.ends
     factor = bus_factor(case.kind, float(len(case.of.ranks)))
@@ -279,7 +279,7 @@ def _answers(case: _Case) -> tuple[Answer, ...]:
 _STAGES = "stages, innermost first, joined by +"
 
 
-def _parts(timing: Timing) -> tuple[Part, ...]:
+def _parts(timing: PlanTime) -> tuple[Part, ...]:
     hidden = "; ".join(f"{_COVERS[stage]}: {1e3 * seconds:.4g} ms" for stage, seconds in timing.overlapped)
     return (
         Part("time", "latency", timing.latency, "of the call and of all steps, as far as published or calibrated"),
@@ -290,7 +290,7 @@ def _parts(timing: Timing) -> tuple[Part, ...]:
     )
 
 
-def _bottleneck(case: _Case) -> str:
+def _bottleneck(case: _CollectiveCase) -> str:
     timing = case.timing
     if not timing.time:
         return ""
@@ -305,7 +305,7 @@ def _bottleneck(case: _Case) -> str:
     return f"{kind}: bandwidth {_COVERS[stage]}"
 
 
-def _protocol_table(case: _Case) -> tuple[Table, ...]:
+def _protocol_table(case: _CollectiveCase) -> tuple[Table, ...]:
     if not case.measured:
         return ()
     rows = tuple((t.protocol.name, t.protocol.algorithm, t.time, t.steps, t.latency, t.transfer) for t in case.measured)
@@ -313,7 +313,7 @@ def _protocol_table(case: _Case) -> tuple[Table, ...]:
     return (Table("Measured protocols", columns, rows, ("", "", "s", "", "s", "s")),)
 
 
-def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
+def _table(case: _CollectiveCase, timings: list[PlanTime], named: dict[str, CollectivePlan]) -> Table:
     rows: list[tuple[Value | None, ...]] = []
     for t in sorted(timings, key=lambda t: t.time):
         share = 100.0 * case.bound.time / t.time if t.time else None
@@ -327,7 +327,7 @@ def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
     )
 
 
-def _neuron_name(plan: Plan) -> str | None:
+def _neuron_name(plan: CollectivePlan) -> str | None:
     """The names of the algorithms between chips in the Neuron documentation; ``None`` if it has none."""
     neuron = {name: alias for alias, name in NEURON_NAMES.items()}
     staged = len({phase.stage for phase in plan.phases}) > 1 and plan.phases[0].stage == "chip"
@@ -335,12 +335,12 @@ def _neuron_name(plan: Plan) -> str | None:
     return ", ".join(neuron[name] for name in names if name in neuron) or None
 
 
-def _stages(plan: Plan) -> set[str]:
+def _stages(plan: CollectivePlan) -> set[str]:
     """The stages whose rates the plan depends on, exposed or not."""
     return {stage_of(name) for phase in plan.phases for name, _ in phase.loads}
 
 
-def _assumptions(case: _Case) -> tuple[Assumption, ...]:
+def _assumptions(case: _CollectiveCase) -> tuple[Assumption, ...]:
     system, of = case.system, case.of
     stages = _stages(case.plan)
     assumptions = [
@@ -391,9 +391,9 @@ _LAUNCHES = {
 }
 
 
-def _unpublished(case: _Case) -> list[str]:
+def _unpublished(case: _CollectiveCase) -> list[str]:
     """The links that are used and whose latency is not published."""
-    rates = Rates(case.system)
+    rates = LinkRates(case.system)
     missing = {stage_of(name) for phase in case.plan.phases for name, _ in phase.loads if not rates.latency(name)}
     places = {level.name: level.latency_place for level in case.system.levels}
     fabric = fabric_level(case.system)
@@ -403,8 +403,8 @@ def _unpublished(case: _Case) -> list[str]:
     ]
 
 
-def _latency(case: _Case) -> Assumption:
-    rates = Rates(case.system)
+def _latency(case: _CollectiveCase) -> Assumption:
+    rates = LinkRates(case.system)
     classes = sorted({name for phase in case.plan.phases for name, _ in phase.loads})
     stages: dict[str, float] = {}
     for name in classes:
@@ -417,7 +417,7 @@ def _latency(case: _Case) -> Assumption:
     return Assumption("latency", ", ".join(values) or "0", why)
 
 
-def _overlapping(case: _Case) -> tuple[Assumption, ...]:
+def _overlapping(case: _CollectiveCase) -> tuple[Assumption, ...]:
     if not case.timing.overlapped:
         return ()
     return (
@@ -425,7 +425,7 @@ def _overlapping(case: _Case) -> tuple[Assumption, ...]:
     )
 
 
-def _in_network(case: _Case) -> tuple[Assumption, ...]:
+def _in_network(case: _CollectiveCase) -> tuple[Assumption, ...]:
     reducing = [level.link for level in case.system.levels if level.reduces]
     if case.kind != "all-reduce":
         return ()
@@ -436,7 +436,7 @@ def _in_network(case: _Case) -> tuple[Assumption, ...]:
 _PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0}
 
 
-def _by_level(case: _Case) -> tuple[Assumption, ...]:
+def _by_level(case: _CollectiveCase) -> tuple[Assumption, ...]:
     """The same collective as training and inference count it."""
     passes = _PASSES.get(case.kind)
     if not case.system.rates or not case.system.bandwidth or (passes is None and case.kind != "all-to-all"):
@@ -456,7 +456,7 @@ def _by_level(case: _Case) -> tuple[Assumption, ...]:
     return (Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms"),)
 
 
-def _in_steps(catalog: Catalog, case: _Case) -> Iterator[Assumption]:
+def _in_steps(catalog: Catalog, case: _CollectiveCase) -> Iterator[Assumption]:
     """A measured collective as training and inference count it, by their calibrations."""
     passes = _PASSES.get(case.kind)
     if passes is None or not case.measured:
@@ -465,6 +465,6 @@ def _in_steps(catalog: Catalog, case: _Case) -> Iterator[Assumption]:
     yield from of_collective(catalog.graph, case.system, passes, len(case.of.ranks), case.stride, case.size, measured)
 
 
-def _figures_used(case: _Case) -> tuple[UsedFigure, ...]:
+def _figures_used(case: _CollectiveCase) -> tuple[UsedFigure, ...]:
     wanted = {at for stage in _stages(case.plan) for at in _FIGURES[stage]}
     return tuple(b for b in case.system.figures_used if b.at in wanted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trnspec.evaluators.deployment import Pool
     from trnspec.graph.graph import Graph
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
     from trnspec.perf.serving.forward_pass import Serving
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
@@ -57,7 +57,7 @@ def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framew
 
 
 def of_collective(  # noqa: PLR0917  # a collective
-    graph: Graph, system: System, passes: float, ranks: int, stride: int, size: float, measured: str
+    graph: Graph, system: LoweredSystem, passes: float, ranks: int, stride: int, size: float, measured: str
 ) -> Iterator[Assumption]:
     """A collective that a library was measured with, as steps of training and of serving count it.
 
@@ -88,7 +88,7 @@ def of_collective(  # noqa: PLR0917  # a collective
 
 
 def _both(
-    graph: Graph, system: System, ranks: int, size: float, counted: float, framework: str = ""
+    graph: Graph, system: LoweredSystem, ranks: int, size: float, counted: float, framework: str = ""
 ) -> Iterator[Assumption]:
     known = calibrated(graph, system.chip, "collectives", "auto", framework)
     if known.library is None or not system.rates or not system.bandwidth:

@@ -31,7 +31,7 @@ from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.lowering.system import Level, LoweredSystem
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 from trnspec.perf.roofline import ELEMENT_BYTES, element_bytes
 from trnspec.perf.serving.forward_pass import Deployment
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.work.memory import Memory
+    from trnspec.perf.work.memory import RankMemory
 
 
 @frozen(kw_only=True, slots=False)
@@ -90,7 +90,7 @@ class Pool:
         tile: Columns of a tile of the tensor engine; ``None`` if narrow shards are not counted.
     """
 
-    system: System = field(repr=False)
+    system: LoweredSystem = field(repr=False)
     plan: Deployment
     numbers: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
@@ -295,7 +295,7 @@ def idle(setup: Setup) -> Iterator[Assumption]:
             yield Assumption(name, f"{rest:,} of {ranks:,}", text)
 
 
-def domain(system: System) -> int:
+def domain(system: LoweredSystem) -> int:
     """Ranks of a scale-up domain: those connected without the network between servers."""
     return int(max((level.ranks for level in system.levels if level.name != "network"), default=1.0))
 
@@ -305,7 +305,7 @@ def default_tp(heads: int, ranks: int, most: int) -> int:
     return max(t for t in range(1, max(1, min(ranks, heads, most)) + 1) if heads % t == 0 and ranks % t == 0)
 
 
-def default_degrees(d: Dimensions, system: System, pp: int, tp: int | None = None) -> tuple[int, int]:
+def default_degrees(d: Dimensions, system: LoweredSystem, pp: int, tp: int | None = None) -> tuple[int, int]:
     """The tensor-parallel degree, by default that of :func:`default_tp`, and the replicas on the ranks of a system."""
     ranks = int(system.ranks)
     tp = tp or default_tp(int(common_heads(d)), domain(system), ranks // pp)
@@ -352,7 +352,7 @@ def _plan(  # what a layout is computed from
     question: InferenceQuestion,
     d: Dimensions,
     model: Transformer,
-    system: System,
+    system: LoweredSystem,
     tile: int | None,
     numbers: Mapping[str, Number],
 ) -> Deployment:
@@ -396,7 +396,7 @@ def _plan(  # what a layout is computed from
 
 
 def _pool(  # the parts of a pool
-    system: System,
+    system: LoweredSystem,
     plan: Deployment,
     question: InferenceQuestion,
     known: Calibrated,
@@ -408,7 +408,7 @@ def _pool(  # the parts of a pool
     return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network, tile)
 
 
-def _network(graph: Graph, system: System, on: str) -> tuple[Level, ...]:
+def _network(graph: Graph, system: LoweredSystem, on: str) -> tuple[Level, ...]:
     """The network level between servers: nominal, slow end, fast end. For one server, that of two such servers."""
     if all(level.name != "network" for level in system.levels):
         system = lower(graph, re.sub(r"\s*[*x]\s*1\Z", "", on.strip()) + "*2", lnc=int(system.lnc) or None)
@@ -421,7 +421,7 @@ def _network(graph: Graph, system: System, on: str) -> tuple[Level, ...]:
     return levels
 
 
-def memory(setup: Setup, pool: Pool) -> Memory:
+def memory(setup: Setup, pool: Pool) -> RankMemory:
     """The memory of the rank of a pool that needs most; weights and KV cache of a draft model are included."""
     plan = pool.plan
     decodes = pool is setup.pool

@@ -19,12 +19,12 @@ from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import LoweredSystem
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
-from trnspec.perf.sweep.blocks import Axis, axes_of, blocks, combination
+from trnspec.perf.sweep.blocks import AxisValues, axes_of, blocks, combination
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.reductions import Block, reduced
 from trnspec.perf.training.step import UNUSED
@@ -72,7 +72,7 @@ class DeploymentGrid:
     graph: Graph = field(repr=False, eq=False)
     base: InferenceQuestion
     axes: dict[str, tuple[Any, ...]]
-    system: System = field(repr=False)
+    system: LoweredSystem = field(repr=False)
     dims: Dimensions = field(repr=False)
     known: Calibrated
     elsewhere: Calibrated | None = None
@@ -103,7 +103,7 @@ class DeploymentGrid:
         return self._prepared[0]
 
     @cached_property
-    def columns(self) -> tuple[Axis, ...]:
+    def columns(self) -> tuple[AxisValues, ...]:
         """The axes as columns of numbers."""
         return axes_of({name: self._columns(name) for name in AXES})
 

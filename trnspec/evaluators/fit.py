@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.memory import Memory, inference_memory, on_device, training_memory
+from trnspec.perf.work.memory import RankMemory, inference_memory, on_device, training_memory
 from trnspec.perf.work.validity import check, check_context
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Demand:
         """The maximum number of tokens per sequence."""
         return self.layout.seq if self.mode == "training" else max(self.context, self.prefill)
 
-    def stage(self, d: Dimensions, stage: int) -> tuple[Memory, float]:
+    def stage(self, d: Dimensions, stage: int) -> tuple[RankMemory, float]:
         """The bytes on a rank of a stage, and those that it keeps on the host."""
         if self.mode == "inference":
             memory = inference_memory(
@@ -119,7 +119,7 @@ class Demand:
             memory = training_memory(d, self.split, stage=float(stage), runtime=self._runtime)
         return on_device(d, self.layout, memory, self._runtime, training=self.mode == "training")
 
-    def worst(self, d: Dimensions) -> tuple[int, Memory, float]:
+    def worst(self, d: Dimensions) -> tuple[int, RankMemory, float]:
         """The stage that needs most, its memory, and what it keeps on the host."""
         stages = [(stage, *self.stage(d, stage)) for stage in range(self.layout.pp)]
         return max(stages, key=lambda row: (float(row[1].total), -row[0]))
@@ -150,7 +150,7 @@ class Capacity:
 
 
 @frozen
-class Change:
+class LayoutChange:
     """A changed layout.
 
     Attributes:
@@ -166,13 +166,13 @@ class Change:
     steps: int
 
 
-def neighbors(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[Change, ...]:
+def neighbors(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[LayoutChange, ...]:
     """Each input alone, changed by one step, in the order of the inputs."""
     firsts = (options[:1] for options in _options(demand).values())
     return tuple(c for options in firsts for option in options if (c := _changed(d, demand, capacity, (option,), 1)))
 
 
-def nearest(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[Change, ...]:
+def nearest(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[LayoutChange, ...]:
     """The layouts that fit with the fewest changed inputs, nearest first.
 
     An input counts once however far it is changed; of the layouts that change the same inputs only the nearest is
@@ -180,7 +180,7 @@ def nearest(d: Dimensions, demand: Demand, capacity: Capacity) -> tuple[Change, 
     """
     options = _options(demand)
     for count in range(1, MAX_CHANGES + 1):
-        fitting: dict[tuple[str, ...], Change] = {}
+        fitting: dict[tuple[str, ...], LayoutChange] = {}
         for names in combinations(options, count):
             for chosen in sorted(product(*(enumerate(options[n], 1) for n in names)), key=_steps):
                 change = _changed(d, demand, capacity, tuple(option for _, option in chosen), _steps(chosen))
@@ -233,7 +233,7 @@ def _halved(value: int) -> Iterator[int]:
 
 def _changed(
     d: Dimensions, demand: Demand, capacity: Capacity, options: tuple[Option, ...], steps: int
-) -> Change | None:
+) -> LayoutChange | None:
     """A changed layout; ``None`` if it is invalid. The data-parallel degree takes the remaining ranks."""
     values = {name: value for name, _, value in options}
     if values.get("sequence_parallel") and values.get("tp", demand.layout.tp) == 1:
@@ -262,7 +262,7 @@ def _changed(
     _, memory, host = changed.worst(d)
     texts = tuple(f"{n} {_text(a)} -> {_text(b)}" for n, a, b in options)
     fits = float(memory.total) <= capacity.device and host <= capacity.host
-    return Change(texts, float(memory.total), fits, steps)
+    return LayoutChange(texts, float(memory.total), fits, steps)
 
 
 def _text(value: Any) -> str:

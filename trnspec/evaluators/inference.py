@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evidence import Kind
-    from trnspec.perf.work.memory import Memory
+    from trnspec.perf.work.memory import RankMemory
 
 NOTES = {
     "matrices": "weight matrices of the layers: compute, or reading them",
@@ -58,7 +58,7 @@ NOTES = {
 
 
 @frozen
-class _Case:
+class _InferenceCase:
     """The numbers of one case: nominal figures, or one end of their intervals.
 
     Attributes:
@@ -215,11 +215,11 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
     )
 
 
-def _fields(held: Memory) -> list[str]:
+def _fields(held: RankMemory) -> list[str]:
     return [f.name for f in attrs.fields(type(held))]
 
 
-def _case(setup: Setup, serving: Serving) -> _Case:
+def _case(setup: Setup, serving: Serving) -> _InferenceCase:
     """The numbers of a case.
 
     Raises:
@@ -232,10 +232,10 @@ def _case(setup: Setup, serving: Serving) -> _Case:
     first, token, values = (
         {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
     )
-    return _Case(first, token, values)
+    return _InferenceCase(first, token, values)
 
 
-def _case_numbers(setup: Setup, serving: Serving) -> _Case:
+def _case_numbers(setup: Setup, serving: Serving) -> _InferenceCase:
     """The same with floats or arrays."""
     pool, before = setup.pool, setup.before
     q = setup.question
@@ -279,7 +279,7 @@ def _case_numbers(setup: Setup, serving: Serving) -> _Case:
         "step_at_last": served.token_time_at_end,
         **extra,
     }
-    return _Case(parts, token, values, tuple(unknown))
+    return _InferenceCase(parts, token, values, tuple(unknown))
 
 
 def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
@@ -335,7 +335,11 @@ _COVERED = ("time_to_first_token", "time_per_output_token", "throughput")
 
 
 def _answers(
-    setup: Setup, known: Calibrated, cases: tuple[_Case, _Case, _Case], held: Memory, most: int
+    setup: Setup,
+    known: Calibrated,
+    cases: tuple[_InferenceCase, _InferenceCase, _InferenceCase],
+    held: RankMemory,
+    most: int,
 ) -> Iterator[Answer]:
     slow, nominal, fast = (case.values for case in cases)
     prompts = known if setup.before is None else setup.before.known
@@ -376,7 +380,7 @@ def _shares(prompts: Calibrated, known: Calibrated, values: Mapping[str, float],
     return low, high
 
 
-def _parts(case: _Case, held: Memory) -> Iterator[Part]:
+def _parts(case: _InferenceCase, held: RankMemory) -> Iterator[Part]:
     for of, parts in (("time_per_output_token", case.token), ("time_to_first_token", case.first)):
         for name, value in parts.items():
             if value:
@@ -386,7 +390,7 @@ def _parts(case: _Case, held: Memory) -> Iterator[Part]:
             yield Part("memory", name, float(getattr(held, name)))
 
 
-def _bottleneck(setup: Setup, serving: Serving, case: _Case) -> str:
+def _bottleneck(setup: Setup, serving: Serving, case: _InferenceCase) -> str:
     name, value = max(case.token.items(), key=lambda item: item[1])
     share = f"{value / case.values['time_per_output_token']:.0%} of TPOT"
     if name not in ("matrices", "attention", "head"):

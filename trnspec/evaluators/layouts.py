@@ -14,8 +14,8 @@ from trnspec.evaluation.questions import (
     Parallelism,
     PipelineSchedule,
     Recompute,
-    Schedule,
-    Software,
+    ScheduleInputs,
+    SoftwareInputs,
     StepSchedule,
     TrainingParallelism,
     TrainingPrecision,
@@ -25,7 +25,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators import training
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
-from trnspec.perf.sweep.reductions import Goal, Limit, Selection
+from trnspec.perf.sweep.reductions import ConfigurationSelection, Goal, TimeLimit
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import common_heads
 
@@ -54,7 +54,7 @@ class Splits(Kernels, ExpertDispatch):
     ep: tuple[int, ...] | None = like(Degrees, "ep", unset="all that divide the experts")
     expert_tp: int | None = like(TrainingParallelism, "expert_tp", unset="1 and tp")
     zero: tuple[ZeroStage, ...] | None = like(TrainingParallelism, "zero", unset="all")
-    microbatch: tuple[int, ...] = like(Schedule, "microbatch", default=(1, 2, 4, 8))
+    microbatch: tuple[int, ...] = like(ScheduleInputs, "microbatch", default=(1, 2, 4, 8))
 
 
 RECOMPUTE_UNSET = "none and full, without flash attention also selective"
@@ -62,11 +62,11 @@ RECOMPUTE_UNSET = "none and full, without flash attention also selective"
 
 
 @frozen(kw_only=True, slots=False)
-class LayoutChoices(Software, TrainingPrecision, Splits):
+class LayoutChoices(SoftwareInputs, TrainingPrecision, Splits):
     """Space of layouts: each input limits the search to some values, or leaves them all."""
 
-    schedule: tuple[PipelineSchedule, ...] = like(Schedule, "schedule", default=("1f1b", "interleaved"))
-    recompute: tuple[Recompute, ...] | None = like(Schedule, "recompute", unset=RECOMPUTE_UNSET)
+    schedule: tuple[PipelineSchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
+    recompute: tuple[Recompute, ...] | None = like(ScheduleInputs, "recompute", unset=RECOMPUTE_UNSET)
     overlap: bool | None = like(StepSchedule, "overlap")
 
     def estimator(self, catalog: Catalog, model: str, on: str, **system: Any) -> Estimator:
@@ -82,7 +82,7 @@ class LayoutChoices(Software, TrainingPrecision, Splits):
 
 
 @frozen
-class Found:
+class FastestLayout:
     """The fastest layout.
 
     Attributes:
@@ -98,7 +98,7 @@ class Found:
         return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common() if reason and count)
 
 
-def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int) -> Found:
+def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int) -> FastestLayout:
     """Find the fastest layout that fits, of all that some choices leave.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
@@ -110,12 +110,12 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
         seq: Sequence length.
         global_batch: Sequences per step.
     """
-    kept, limit = Selection(Goal("step_time"), 1).empty(), Limit(1)
+    kept, limit = ConfigurationSelection(Goal("step_time"), 1).empty(), TimeLimit(1)
     pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take, limit, only_best=True)
     layouts = [p.layout(n) for n in kept.best.index.tolist() for p in pieces if p.offset <= n < p.offset + p.size]
-    return Found(layouts[0] if layouts else None, kept.counts)
+    return FastestLayout(layouts[0] if layouts else None, kept.counts)
 
 
 def pieces_of(

@@ -12,10 +12,10 @@ from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
     ExpertLoad,
-    Schedule,
+    ScheduleInputs,
     ServingPrecision,
     ServingWorkload,
-    Software,
+    SoftwareInputs,
     System,
     TrainingParallelism,
     TrainingPrecision,
@@ -24,7 +24,7 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
+from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Demand, LayoutChange, nearest, neighbors
 from trnspec.evaluators.software import resolve_training, runtime_of, training_assumptions
 from trnspec.evaluators.training import expert_assumptions, layout_of
 from trnspec.model.transformers.counting import dimensions, parameters
@@ -32,7 +32,7 @@ from trnspec.perf.frameworks import SETTINGS
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.roofline import element_bytes
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
-from trnspec.perf.work.memory import Memory
+from trnspec.perf.work.memory import RankMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.system import System as Hardware
+    from trnspec.perf.lowering.system import LoweredSystem as Hardware
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "uneven"),
@@ -52,7 +52,9 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 
 
 @frozen(kw_only=True, slots=False)
-class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad):
+class MemoryQuestion(
+    Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad
+):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Literal["training", "inference"] = axis("Training or inference.", group="Workload", default="training")
@@ -123,7 +125,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
     total = float(memory.total)
     fits = total <= capacity.device and host <= capacity.host
     tables: tuple[Table, ...] = (_stages(d, demand),)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[LayoutChange, ...] = ()
     if not fits:
         changes = nearest(d, demand, capacity)
         tables += (
@@ -207,7 +209,7 @@ def _answers(system: Hardware, capacity: Capacity, total: float, host: float, *,
     )
 
 
-def _bottleneck(memory: Memory, stage: int, total: float, capacity: Capacity, host: float, advice: str) -> str:
+def _bottleneck(memory: RankMemory, stage: int, total: float, capacity: Capacity, host: float, advice: str) -> str:
     largest = max(PARTS, key=lambda name: float(getattr(memory, name)))
     share = float(getattr(memory, largest)) / total if total else 0.0
     text = f"{largest}: {share:.0%} of the memory of stage {stage}"
@@ -218,7 +220,7 @@ def _bottleneck(memory: Memory, stage: int, total: float, capacity: Capacity, ho
     return f"does not fit; {text}; {advice}"
 
 
-def _advice(d: Dimensions, demand: Demand, capacity: Capacity, changes: tuple[Change, ...]) -> str:
+def _advice(d: Dimensions, demand: Demand, capacity: Capacity, changes: tuple[LayoutChange, ...]) -> str:
     if changes:
         return f"smallest change that fits: {', '.join(changes[0].changes)}"
     sizes = demand.layout.precision
@@ -250,7 +252,7 @@ def _stages(d: Dimensions, demand: Demand) -> Table:
     return Table("Memory per rank by pipeline stage", columns, tuple(rows), ("", *("B",) * (len(columns) - 1)))
 
 
-def _changes(title: str, changes: tuple[Change, ...], capacity: Capacity) -> Table:
+def _changes(title: str, changes: tuple[LayoutChange, ...], capacity: Capacity) -> Table:
     rows = tuple((", ".join(c.changes), c.total, capacity.device - c.total, c.fits) for c in changes)
     return Table(title, ("change", "total", "free", "fits"), rows, ("", "B", "B", ""))
 
@@ -289,4 +291,4 @@ def _resolved(d: Dimensions, demand: Demand, question: MemoryQuestion) -> Iterat
         yield Assumption("not_used", ", ".join(named), f"used by {other} only")
 
 
-assert tuple(PARTS) == tuple(f.name for f in attrs.fields(Memory))  # the breakdown is complete
+assert tuple(PARTS) == tuple(f.name for f in attrs.fields(RankMemory))  # the breakdown is complete

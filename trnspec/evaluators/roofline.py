@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.graph.provenance import Stated
-    from trnspec.perf.lowering.system import System as Hardware
+    from trnspec.perf.lowering.system import LoweredSystem as Hardware
 
 _PRODUCTS = 3
 """Products of a training step for each product of a forward pass: itself, and the gradients of its two operands."""

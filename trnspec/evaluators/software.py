@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.graph.graph import Graph
     from trnspec.perf.frameworks import Runtime
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 Q = TypeVar("Q", bound=questions.Question)
 
@@ -64,7 +64,7 @@ def training_assumptions(
     return tuple(rows)
 
 
-def system_assumptions(system: System) -> tuple[Assumption, ...]:
+def system_assumptions(system: LoweredSystem) -> tuple[Assumption, ...]:
     """What a rank is, and the links of each level."""
     rank = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     links = (
@@ -79,7 +79,7 @@ def system_assumptions(system: System) -> tuple[Assumption, ...]:
 
 def _framework(question: questions.Question) -> str | None:
     """The training framework of a question; those of serving have settings of their own."""
-    return question.framework if isinstance(question, questions.Software) else None
+    return question.framework if isinstance(question, questions.SoftwareInputs) else None
 
 
 def _text(value: object) -> str:

@@ -16,7 +16,7 @@ from trnspec.errors import RefusalError
 from trnspec.evaluators.software import resolve_training
 from trnspec.evaluators.training import TrainingQuestion, estimator_of, run
 from trnspec.output import chakra
-from trnspec.output.chakra import Node
+from trnspec.output.chakra import TraceNode
 from trnspec.perf.training.tasks import Traffic, tasks
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
 from trnspec.perf.work.layout import ACTIVATION_BYTES
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.training.tasks import Task
     from trnspec.perf.training.timeline import Passes, Timeline
@@ -231,7 +231,7 @@ class _Groups:
         return self.numbers.setdefault(tuple(first + i * stride for i in range(size)), len(self.numbers) + 1)
 
 
-def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[Node]:
+def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[TraceNode]:
     """The nodes of a rank.  Durations are whole us, of which the sum is rounded."""
     seconds, micros = 0.0, 0
     for number, task in enumerate(stage):
@@ -240,7 +240,7 @@ def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[Node]:
         micros += duration
         peer = task.peer * groups.ranks + rank % groups.ranks
         source, target = (peer, rank) if task.operation == "receive" else (rank, peer)
-        yield Node(
+        yield TraceNode(
             id=number,
             name=task.name,
             operation=task.operation,
@@ -254,7 +254,7 @@ def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[Node]:
         )
 
 
-def _dimensions(system: System) -> Iterator[tuple[str, int, float, float]]:
+def _dimensions(system: LoweredSystem) -> Iterator[tuple[str, int, float, float]]:
     """The name of each level, its units within the next, and rate [B/s] and latency [s] of a rank."""
     inside = 1.0
     for level in system.levels:

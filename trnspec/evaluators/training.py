@@ -14,8 +14,8 @@ from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
     ExpertLoad,
-    Schedule,
-    Software,
+    ScheduleInputs,
+    SoftwareInputs,
     StepSchedule,
     System,
     TrainingParallelism,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.step import Step
     from trnspec.perf.work.flops import AttentionConvention
-    from trnspec.perf.work.memory import Memory
+    from trnspec.perf.work.memory import RankMemory
 
 NOTES = {
     "compute": "layers, forward and backward",
@@ -87,13 +87,19 @@ EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))
 """The inputs that only models with experts use."""
 
 
-OF_MEMORY = (Workload, System, Software, TrainingParallelism, TrainingPrecision, Schedule, ExpertLoad)
+OF_MEMORY = (Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad)
 """What a question about training has in common with one about memory."""
 
 
 @frozen(kw_only=True, slots=False)
 class TrainingQuestion(
-    TrainingWorkload, CalibratedSystem, Software, TrainingParallelism, TrainingPrecision, StepSchedule, ExpertDispatch
+    TrainingWorkload,
+    CalibratedSystem,
+    SoftwareInputs,
+    TrainingParallelism,
+    TrainingPrecision,
+    StepSchedule,
+    ExpertDispatch,
 ):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
@@ -267,7 +273,7 @@ _PREPARED = (
 """The inputs of an estimator."""
 
 
-def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:
+def _too_large(question: TrainingQuestion, estimator: Estimator, memory: RankMemory) -> RefusalError:
     parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     largest = max(parts, key=lambda name: parts[name])
     names = {one.name for shared in OF_MEMORY for one in attrs.fields(shared)}
@@ -286,7 +292,7 @@ def _answers(
     estimator: Estimator,
     layout: Layout,
     times: tuple[float, float, float],
-    memory: Memory,
+    memory: RankMemory,
     attention: AttentionConvention,
 ) -> Iterator[Answer]:
     total, low, high = times
@@ -337,7 +343,7 @@ def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
     return float(100.0 * work / (seconds * _peak(estimator)))
 
 
-def _bottleneck(times: Mapping[str, float], total: float, memory: Memory, capacity: float) -> str:
+def _bottleneck(times: Mapping[str, float], total: float, memory: RankMemory, capacity: float) -> str:
     largest = max(times, key=lambda name: times[name])
     text = f"{BOTTLENECKS[largest]} ({times[largest] / total:.0%} of step time)"
     if memory.total > capacity:

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @frozen
-class Part:
+class DirectPart:
     """A direct part of a document.
 
     Attributes:
@@ -52,7 +52,7 @@ class Occurrence:
     """
 
     node: Node[Any]
-    steps: tuple[tuple[Node[Any], Part], ...] = ()
+    steps: tuple[tuple[Node[Any], DirectPart], ...] = ()
 
     @property
     def count(self) -> PartCount | None:
@@ -65,7 +65,7 @@ class Occurrence:
         return product
 
 
-def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
+def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
     """The direct parts of a document; ``None`` where one is not in the graph or is of another kind.
 
     A count that a document does not state follows from ``part_chips()``, where its kind has that method: a cluster of
@@ -79,21 +79,21 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
 
 
 @cached_by_graph
-def _parts_of_named(graph: Graph, name: str) -> tuple[Part, ...] | None:
+def _parts_of_named(graph: Graph, name: str) -> tuple[DirectPart, ...] | None:
     return _parts(graph, graph.nodes[name])
 
 
-def _parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
+def _parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
     spec = type(node.spec)
     expected = declared_parts(spec)
-    direct: list[Part] = []
+    direct: list[DirectPart] = []
     for count, ref in node.spec.parts():
         part = graph.find(ref)
         if part is None or (expected and not isinstance(part.spec, expected)):
             return None
-        direct.append(Part(part, count, ref))
+        direct.append(DirectPart(part, count, ref))
     if len(direct) == 1 and direct[0].count is None and part is not None:
-        return (Part(part, _count_by_chips(graph, node, part), direct[0].ref),)
+        return (DirectPart(part, _count_by_chips(graph, node, part), direct[0].ref),)
     return tuple(direct)
 
 
@@ -125,7 +125,7 @@ def occurrences(
     """
     reached: list[Occurrence] = []
 
-    def walk(here: Node[Any], steps: tuple[tuple[Node[Any], Part], ...]) -> bool:
+    def walk(here: Node[Any], steps: tuple[tuple[Node[Any], DirectPart], ...]) -> bool:
         if stop(here):
             reached.append(Occurrence(here, steps))
             return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Row:
+class MeasuredRow:
     """One row.
 
     Attributes:
@@ -51,7 +51,7 @@ class MeasuredTable(ShortRepr):
 
     file: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[MeasuredRow, ...] = field(repr=False)
     _lines: tuple[str, ...] = field(repr=False)
 
     @functools.cached_property
@@ -61,7 +61,7 @@ class MeasuredTable(ShortRepr):
 
         return hashlib.sha256("\n".join(self._lines).encode()).hexdigest()[:12]
 
-    def place(self, row: Row | None, column: str) -> Place:
+    def place(self, row: MeasuredRow | None, column: str) -> Place:
         """The place of a cell, or of the name of a column; the start of the line where there is no such column."""
         line = 1 if row is None else row.line
         if column not in self.columns or line > len(self._lines):
@@ -132,11 +132,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     return stream.getvalue()
 
 
-def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[Row]:
+def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[MeasuredRow]:
     for cells in reader:
         if None in cells:
             raise UsageError(f"{name}:{reader.line_num}: more cells than columns; is a comma not quoted?")
-        yield Row(reader.line_num, {column: text or "" for column, text in cells.items()})
+        yield MeasuredRow(reader.line_num, {column: text or "" for column, text in cells.items()})
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
@@ -192,7 +192,7 @@ def _unchanged(path: Path, name: str, _mtime: int, _size: int) -> MeasuredTable:
     return read_table(path, name)
 
 
-def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[Row, ...]:
+def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[MeasuredRow, ...]:
     """The rows of a table without rejected rows; rejected cells are empty."""
     if not spec.rejected:
         return table.rows

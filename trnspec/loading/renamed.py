@@ -62,7 +62,7 @@ def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Documen
 def _with_present_paths(document: Document, spec: type, *, as_read: bool) -> Document:
     if document.data is None or not has_renames(spec):
         return document
-    upgraded = _Upgrade(spec, document)
+    upgraded = _Renaming(spec, document)
     data = upgraded.document_data(document.data)
     problems = upgraded.problems
     if not problems:
@@ -130,7 +130,7 @@ def upgrade_data(spec: type, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @frozen
-class _Upgrade:
+class _Renaming:
     spec: type
     document: Document
     problems: list[Problem] = field(factory=list)

@@ -13,7 +13,7 @@ from trnspec.atomic_write import write
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_among
 from trnspec.model.key_order import key_order
-from trnspec.yaml import Limits, read_bytes, read_text
+from trnspec.yaml import ReadingLimits, read_bytes, read_text
 from trnspec.yaml.layout import layout
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def read_as_text(file: FilePath) -> TextFile:
         UsageError: It cannot be read, is larger than a document may be, or is not UTF-8.
     """
     try:
-        raw = read_bytes(file, Limits().bytes + 1)
+        raw = read_bytes(file, ReadingLimits().bytes + 1)
         text = raw.removeprefix(_BOM).decode("utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
-    if len(raw) > Limits().bytes:
-        raise UsageError(f"{file}: it has more than {Limits().bytes:,} bytes")
+    if len(raw) > ReadingLimits().bytes:
+        raise UsageError(f"{file}: it has more than {ReadingLimits().bytes:,} bytes")
     return TextFile(file, text, raw.startswith(_BOM))
 
 

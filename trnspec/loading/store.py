@@ -9,7 +9,7 @@ from attrs import define, field
 
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.plugins.api import Registry
-from trnspec.yaml import Limits, read_bytes, read_file, read_text
+from trnspec.yaml import ReadingLimits, read_bytes, read_file, read_text
 
 
 @define
@@ -43,6 +43,6 @@ class DocumentStore:
 def _content(file: str) -> bytes | None:
     """The bytes of a regular file, at most one more than a document may have; ``None`` where there is no such file."""
     try:
-        return read_bytes(file, Limits().bytes + 1)
+        return read_bytes(file, ReadingLimits().bytes + 1)
     except (OSError, ValueError):
         return None

@@ -27,7 +27,7 @@ from trnspec.yaml.edits import item
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.lsp.positions import Lines, Spot
+    from trnspec.lsp.positions import Spot, TextLines
     from trnspec.plugins.api import Registry
     from trnspec.yaml import Document, Edit, Path
 
@@ -43,7 +43,7 @@ assert _path_shape.pattern is not None
 _PATH = re.compile(_path_shape.pattern.regex)
 
 
-def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[types.CodeAction]:
+def fixes(diagnostic: types.Diagnostic, uri: str, lines: TextLines) -> Iterator[types.CodeAction]:
     """The edit of a finding, as ``trnspec fix`` applies it; without one, the spellings that its hint proposes."""
     data: Any = diagnostic.data or {}
     if edit := data.get("edit"):
@@ -95,7 +95,7 @@ def new_source(diagnostic: types.Diagnostic, uri: str, known: Registry) -> Itera
     )
 
 
-def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Lines) -> Iterator[types.CodeAction]:
+def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: TextLines) -> Iterator[types.CodeAction]:
     """A waiver of a finding of a rule, with a reason to be written."""
     data: Any = diagnostic.data or {}
     if not data.get("rule") or file_of(uri) != document.file:
@@ -108,7 +108,7 @@ def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Li
 
 
 def claim(
-    spot: Spot | None, spec: type | None, uri: str, document: Document, lines: Lines
+    spot: Spot | None, spec: type | None, uri: str, document: Document, lines: TextLines
 ) -> Iterator[types.CodeAction]:
     """A claim on the figure at a position, to be filled in."""
     if spot is None or spec is None:
@@ -148,5 +148,5 @@ def _action(
     )
 
 
-def _inserted(edit: Edit, lines: Lines) -> types.TextEdit:
+def _inserted(edit: Edit, lines: TextLines) -> types.TextEdit:
     return types.TextEdit(lines.range(edit.start, edit.end), edit.text)

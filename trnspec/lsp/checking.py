@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.diagnostics import Location
-    from trnspec.lsp.documents import Documents, Surroundings
+    from trnspec.lsp.documents import OpenDocuments, Surroundings
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule
     from trnspec.yaml import Document
@@ -62,13 +62,13 @@ class QuickCheck:
         return self.result.node
 
 
-def syntax(documents: Documents, file: str) -> tuple[Diagnostic, ...]:
+def syntax(documents: OpenDocuments, file: str) -> tuple[Diagnostic, ...]:
     """The findings of the reader and the schema alone, while the catalog is not read yet."""
     _, diagnostics = link([documents.target(file)])
     return tuple(finished(d, documents.known, Settings()) for d in diagnostics if not d.code.startswith("TRN2"))
 
 
-def quick(documents: Documents, file: str) -> QuickCheck:
+def quick(documents: OpenDocuments, file: str) -> QuickCheck:
     """The first stage: one document, its references, and the rules over single documents."""
     known = documents.known
     around = documents.surroundings(file)
@@ -84,7 +84,7 @@ def quick(documents: Documents, file: str) -> QuickCheck:
     return QuickCheck(result, graph, tuple(shown))
 
 
-def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]) -> tuple[Diagnostic, ...]:
+def full(documents: OpenDocuments, files: Iterable[str], stopped: Callable[[], bool]) -> tuple[Diagnostic, ...]:
     """Both stages for some documents of one catalog: what ``trnspec validate`` reports.
 
     Raises:
@@ -104,7 +104,7 @@ def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]
 
 
 def carried(
-    before: Iterable[Diagnostic], old: Document, new: QuickCheck, documents: Documents
+    before: Iterable[Diagnostic], old: Document, new: QuickCheck, documents: OpenDocuments
 ) -> tuple[Diagnostic, ...]:
     """The findings of rules that compare documents, where their values are now; without those whose value was edited."""
     comparing = {r.code.id for r in documents.known.rules if r.is_over_graph} | {_STALE_WAIVER}
@@ -140,6 +140,6 @@ def _is_in(diagnostic: Diagnostic, files: set[str]) -> bool:
     return any(where.file in files for where in (diagnostic.where, *diagnostic.see))
 
 
-def _shown(diagnostics: Iterable[Diagnostic], documents: Documents, around: Surroundings) -> Iterator[Diagnostic]:
+def _shown(diagnostics: Iterable[Diagnostic], documents: OpenDocuments, around: Surroundings) -> Iterator[Diagnostic]:
     settings = around.settings
     return (finished(d, documents.known, settings) for d in diagnostics if settings.reports(d.code))

@@ -44,7 +44,7 @@ class Surroundings:
 
 
 @define
-class Documents:
+class OpenDocuments:
     """The documents of a session.
 
     Attributes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trnspec.diagnostics import Code, Diagnostic, Location
-    from trnspec.lsp.positions import Lines
+    from trnspec.lsp.positions import TextLines
 
 SOURCE = "trnspec"
 
@@ -28,7 +28,7 @@ _SEVERITY = {
 def by_file(
     diagnostics: Iterable[Diagnostic],
     opened: Iterable[str],
-    lines_of: Callable[[str], Lines],
+    lines_of: Callable[[str], TextLines],
     codes: Mapping[str, Code],
 ) -> dict[str, list[types.Diagnostic]]:
     """The diagnostics of each file.
@@ -48,7 +48,9 @@ def by_file(
     return {file: found for file, found in result.items() if not file.startswith("<")}
 
 
-def _message(diagnostic: Diagnostic, lines_of: Callable[[str], Lines], codes: Mapping[str, Code]) -> types.Diagnostic:
+def _message(
+    diagnostic: Diagnostic, lines_of: Callable[[str], TextLines], codes: Mapping[str, Code]
+) -> types.Diagnostic:
     code = codes.get(diagnostic.code)
     page = None if code is None else code.page
     hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
@@ -85,5 +87,5 @@ def _message(diagnostic: Diagnostic, lines_of: Callable[[str], Lines], codes: Ma
 _NOT_WAIVED = ("TRN304", "TRN900")
 
 
-def _location(where: Location, lines_of: Callable[[str], Lines]) -> types.Location:
+def _location(where: Location, lines_of: Callable[[str], TextLines]) -> types.Location:
     return types.Location(from_fs_path(where.file) or "", lines_of(where.file).range_at(where))

@@ -21,7 +21,7 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 @frozen
-class Lines:
+class TextLines:
     """The lines of a text, without their ends.
 
     Attributes:
@@ -33,7 +33,7 @@ class Lines:
     encoding: str = "utf-16"
 
     @classmethod
-    def of(cls, text: str, encoding: str = "utf-16") -> Lines:
+    def of(cls, text: str, encoding: str = "utf-16") -> TextLines:
         """The lines of a text."""
         return cls(_BREAK.split(text), encoding)
 

@@ -27,10 +27,10 @@ from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
 from trnspec.loading.rewriting import formatted
 from trnspec.lsp import actions, checking, completion, navigation, symbols
-from trnspec.lsp.documents import Documents, file_of, kind_in
+from trnspec.lsp.documents import OpenDocuments, file_of, kind_in
 from trnspec.lsp.hover import code_text, hover
 from trnspec.lsp.messages import by_file
-from trnspec.lsp.positions import Lines, Spot, spot_at
+from trnspec.lsp.positions import Spot, TextLines, spot_at
 from trnspec.model.document import Node
 from trnspec.yaml import Document, Place
 from trnspec.yaml.layout import LayoutError
@@ -107,19 +107,19 @@ class NamedSpot:
     named: Node[Any] | None
 
 
-class Server(LanguageServer):
+class TrnspecServer(LanguageServer):
     """The language server of trnspec."""
 
     def __init__(self) -> None:
         # A document is sent as a whole after each change: lines of the protocol are not those of str.splitlines.
         super().__init__("trnspec", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        self.documents = Documents(registry())
+        self.documents = OpenDocuments(registry())
         self.opened: dict[str, _Opened] = {}
         self.elsewhere: dict[FilePath, set[str]] = {}
         self.worker = ThreadPoolExecutor(1)
         self._warned: set[str] = set()
 
-    def lines(self, file: str) -> Lines:
+    def lines(self, file: str) -> TextLines:
         """The lines of a document of the session, or of another file, such as a table."""
         text = self.documents.texts.get(file)
         if text is None:
@@ -128,7 +128,7 @@ class Server(LanguageServer):
             except OSError:
                 text = ""
         encoding = self.server_capabilities.position_encoding or "utf-16"
-        return Lines.of(text, str(getattr(encoding, "value", encoding)))
+        return TextLines.of(text, str(getattr(encoding, "value", encoding)))
 
     def uri(self, file: str) -> str:
         """The address of a file; that of the editor for a document in the editor."""
@@ -296,36 +296,36 @@ class Server(LanguageServer):
         return [types.Location(self.uri(s.file), self.lines(s.file).range(s.place, s.end)) for s in sites]
 
 
-def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
+def create() -> TrnspecServer:  # noqa: C901, PLR0915  # one function for each request
     """A server with all its features."""
-    server = Server()
+    server = TrnspecServer()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    async def did_open(ls: TrnspecServer, params: types.DidOpenTextDocumentParams) -> None:
         item = params.text_document
         ls.changed(item.uri, item.version, item.text)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    async def did_change(ls: TrnspecServer, params: types.DidChangeTextDocumentParams) -> None:
         item = params.text_document
         ls.changed(item.uri, item.version, params.content_changes[-1].text)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    async def did_save(ls: TrnspecServer, params: types.DidSaveTextDocumentParams) -> None:
         opened = ls.opened.get(file := file_of(params.text_document.uri))
         if opened is not None:
             ls.schedule(file, opened, idle=0)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    async def did_close(ls: TrnspecServer, params: types.DidCloseTextDocumentParams) -> None:
         ls.close(params.text_document.uri)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:  # noqa: ARG001
+    async def did_change_files(ls: TrnspecServer, params: types.DidChangeWatchedFilesParams) -> None:  # noqa: ARG001
         ls.recheck()
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
-    def on_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    def on_hover(ls: TrnspecServer, params: types.HoverParams) -> types.Hover | None:
         at = ls.spot(params.text_document.uri, params.position)
         if at is None:
             return None
@@ -341,7 +341,7 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(parts)))
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", ".", "{", "-"]))
-    def on_completion(ls: Server, params: types.CompletionParams) -> types.CompletionList | None:
+    def on_completion(ls: TrnspecServer, params: types.CompletionParams) -> types.CompletionList | None:
         current = ls.current(params.text_document.uri)
         if current is None:
             return None
@@ -354,14 +354,14 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         return types.CompletionList(is_incomplete=False, items=[_item(item, replaced) for item in result.items])
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-    def on_definition(ls: Server, params: types.DefinitionParams) -> list[types.Location]:
+    def on_definition(ls: TrnspecServer, params: types.DefinitionParams) -> list[types.Location]:
         at = ls.named(params.text_document.uri, params.position)
         if at is None:
             return []
         return ls.locations(navigation.definition(at.spot, at.named, at.node))
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
-    def on_references(ls: Server, params: types.ReferenceParams) -> list[types.Location]:
+    def on_references(ls: TrnspecServer, params: types.ReferenceParams) -> list[types.Location]:
         at = ls.named(params.text_document.uri, params.position)
         if at is None:
             return []
@@ -370,7 +370,9 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         return ls.locations(navigation.claims_on(at.spot.path, at.node))
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
-    def on_prepare_rename(ls: Server, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+    def on_prepare_rename(
+        ls: TrnspecServer, params: types.PrepareRenameParams
+    ) -> types.PrepareRenamePlaceholder | None:
         at = ls.named(params.text_document.uri, params.position)
         if at is None or at.named is None:
             return None
@@ -381,17 +383,17 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         return types.PrepareRenamePlaceholder(lines.range(site.place, site.end), name) if begin else None
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
-    def on_rename(ls: Server, params: types.RenameParams) -> types.WorkspaceEdit | None:
+    def on_rename(ls: TrnspecServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
         at = ls.named(params.text_document.uri, params.position)
         return None if at is None or at.named is None else _renamed(ls, at.quick, at.named, params.new_name)
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def on_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    def on_symbols(ls: TrnspecServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         current = ls.current(params.text_document.uri)
         return [] if current is None else symbols.symbols(current[1].document, ls.lines(current[0]))
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
-    def on_formatting(ls: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+    def on_formatting(ls: TrnspecServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         file = file_of(params.text_document.uri)
         text = ls.documents.texts.get(file, "")
         if not ls.documents.concerns(text):
@@ -408,7 +410,7 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         types.TEXT_DOCUMENT_CODE_ACTION,
         types.CodeActionOptions([types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite]),
     )
-    def on_code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    def on_code_action(ls: TrnspecServer, params: types.CodeActionParams) -> list[types.CodeAction]:
         uri = params.text_document.uri
         current = ls.current(uri)
         if current is None:
@@ -449,7 +451,7 @@ def _item(item: completion.Item, replaced: types.Range) -> types.CompletionItem:
     )
 
 
-def _renamed(ls: Server, quick: checking.QuickCheck, named: Node[Any], new: str) -> types.WorkspaceEdit:
+def _renamed(ls: TrnspecServer, quick: checking.QuickCheck, named: Node[Any], new: str) -> types.WorkspaceEdit:
     """The edits of all files, and the new name of the file of the document."""
     root = ls.documents.root(named.document.file)
     around = ls.documents.surroundings(quick.document.file).results

@@ -11,7 +11,7 @@ from trnspec.yaml import Document, Path, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.lsp.positions import Lines
+    from trnspec.lsp.positions import TextLines
 
 _FIGURE = {"value", "source", "where", "derived", "check", "note"}
 _TITLES = ("name", "at", "of", "code", "date")
@@ -20,12 +20,12 @@ _MOST = 60
 """The most characters of a value in the outline."""
 
 
-def symbols(document: Document, lines: Lines) -> list[types.DocumentSymbol]:
+def symbols(document: Document, lines: TextLines) -> list[types.DocumentSymbol]:
     """The keys of a document; a figure with a source of its own is one symbol, with its value."""
     return list(_children(document, lines, document.data, ()))
 
 
-def _children(document: Document, lines: Lines, value: Any, path: Path) -> Iterator[types.DocumentSymbol]:
+def _children(document: Document, lines: TextLines, value: Any, path: Path) -> Iterator[types.DocumentSymbol]:
     if isinstance(value, dict):
         pairs = [((*path, key), str(key), item) for key, item in value.items()]
     elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):

@@ -25,7 +25,7 @@ AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth"
 
 
 @frozen(kw_only=True)
-class Compared:
+class ComparedRows:
     """The rows of one kind, precision and phase.
 
     Attributes:
@@ -55,7 +55,7 @@ class Compared:
 
 def compare(
     graph: Graph, tables: Mapping[str, Sequence[Cells]], calibration: str = "auto"
-) -> tuple[list[Compared], list[Skipped]]:
+) -> tuple[list[ComparedRows], list[Skipped]]:
     """Each group of rows against the catalog, and the rows that it cannot compute."""
     groups: dict[tuple[str, str, str], list[Scored]] = {}
     skipped: list[Skipped] = []
@@ -76,7 +76,7 @@ def compare(
     return [*(_compared(key, some) for key, some in groups.items()), *of_layers], [*skipped, *unknown]
 
 
-def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[Compared], list[Skipped]]:
+def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[ComparedRows], list[Skipped]]:
     """The rates of layers against the peak rate of the chip."""
     shares: dict[tuple[str, str], list[float]] = {}
     skipped: list[Skipped] = []
@@ -89,12 +89,14 @@ def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[Compared], list[S
             continue
         shares.setdefault((row["op"], row["precision"]), []).append(float(row["tflops_per_chip"]) * 1e12 / peak)
     return [
-        Compared(what=what, against="peak", precision=precision, rows=len(some), best=max(some), median=median(some))
+        ComparedRows(
+            what=what, against="peak", precision=precision, rows=len(some), best=max(some), median=median(some)
+        )
         for (what, precision), some in shares.items()
     ], skipped
 
 
-def _compared(key: tuple[str, str, str], some: Sequence[Scored]) -> Compared:
+def _compared(key: tuple[str, str, str], some: Sequence[Scored]) -> ComparedRows:
     kind, what, precision = key
     shares = [s.ideal / s.measured for s in some]
     known: list[Any] = [s for s in some if s.calibrated is not None]
@@ -105,7 +107,7 @@ def _compared(key: tuple[str, str, str], some: Sequence[Scored]) -> Compared:
             "calibration": known[0].calibration, "error": median(map(abs, errors)), "bias": median(errors),
             "inside": sum(s.low <= s.measured <= s.high for s in known) / len(known),
         }  # fmt: skip
-    return Compared(
+    return ComparedRows(
         what=what, against=AGAINST[kind], precision=precision, rows=len(some), best=max(shares), median=median(shares),
         **own,
     )  # fmt: skip

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.measure.device import Device
-    from trnspec.measure.shapes import Attention, Shapes
+    from trnspec.measure.shapes import AttentionShape, Shapes
     from trnspec.measure.timing import Timing
 
 Cells = dict[str, str]
@@ -86,7 +86,7 @@ def attention(device: Device, shapes: Shapes) -> Iterator[Cells]:
         } | timed(time)  # fmt: skip
 
 
-def operands(one: Attention, device: Device, precision: str) -> tuple[Any, Any, Any]:
+def operands(one: AttentionShape, device: Device, precision: str) -> tuple[Any, Any, Any]:
     """Random queries, keys and values: batch, heads, tokens, size."""
     module = torch()
     sizes = ((one.heads, one.queries), (one.kv_heads, one.keys), (one.kv_heads, one.keys))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MIB = 2.0**20
 
 
-class _Weights:
+class _LayerWeights:
     """The matrices of a layer, and its forward computation: norms, attention and a gated feed-forward network."""
 
     def __init__(self, layer: Layer, device: Device, precision: str) -> None:
@@ -65,7 +65,7 @@ def layers(device: Device, shapes: Shapes) -> Iterator[Cells]:
     module = torch()
     precision = "bf16" if device.kind == "cuda" else "fp32"
     for layer in shapes.layers:
-        weights = _Weights(layer, device, precision)
+        weights = _LayerWeights(layer, device, precision)
         x = module.randn(layer.batch, layer.seq, layer.hidden, device=device.kind).to(dtype(precision)).requires_grad_()
         both = partial(_both, weights, x, module.ones_like(x))
         forward = measured(partial(weights.forward, x), device, shapes.effort)
@@ -87,7 +87,7 @@ def layers(device: Device, shapes: Shapes) -> Iterator[Cells]:
                 } | timed(time)  # fmt: skip
 
 
-def _both(weights: _Weights, x: Any, gradient: Any) -> object:
+def _both(weights: _LayerWeights, x: Any, gradient: Any) -> object:
     """Forward and backward, with the gradients of input and weights."""
     return torch().autograd.grad(weights.forward(x), [x, *weights.all], gradient)
 
@@ -111,7 +111,7 @@ def _peak(device: Device, call: Any) -> str:
     return f"{module.cuda.max_memory_allocated() / _MIB:.6g}"
 
 
-def _saved(weights: _Weights, x: Any) -> float:
+def _saved(weights: _LayerWeights, x: Any) -> float:
     """Bytes that the forward computation keeps for the backward one, without weights and input, each storage once."""
     known = {tensor.untyped_storage().data_ptr() for tensor in [x, *weights.all]}
     kept: dict[int, int] = {}

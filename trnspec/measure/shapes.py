@@ -8,7 +8,7 @@ from trnspec.measure.timing import QUICK, Effort
 
 
 @frozen(kw_only=True)
-class Attention:
+class AttentionShape:
     """Attention of some sequences: ``queries`` is 1 in decoding."""
 
     batch: int
@@ -49,7 +49,7 @@ class Shapes:
     gemms: tuple[tuple[int, int, int], ...]
     dtypes: tuple[str, ...]
     copies: tuple[int, ...]
-    attention: tuple[Attention, ...]
+    attention: tuple[AttentionShape, ...]
     layers: tuple[Layer, ...]
     collectives: tuple[int, ...]
 
@@ -64,12 +64,12 @@ FULL = Shapes(
     copies=tuple(2**i for i in range(20, 33, 2)),
     attention=(
         *(
-            Attention(batch=b, queries=s, keys=s, heads=h, kv_heads=8, size=128)
+            AttentionShape(batch=b, queries=s, keys=s, heads=h, kv_heads=8, size=128)
             for b, s in ((1, 1024), (1, 4096), (4, 4096), (1, 16384))
             for h in (32, 64)
         ),
         *(
-            Attention(batch=b, queries=1, keys=s, heads=h, kv_heads=8, size=128)
+            AttentionShape(batch=b, queries=1, keys=s, heads=h, kv_heads=8, size=128)
             for b in (1, 16, 64)
             for s in (1024, 8192, 32768)
             for h in (32, 64)
@@ -90,8 +90,8 @@ SMALL = Shapes(
     dtypes=("fp32",),
     copies=(2**16,),
     attention=(
-        Attention(batch=1, queries=32, keys=32, heads=4, kv_heads=2, size=16),
-        Attention(batch=2, queries=1, keys=64, heads=4, kv_heads=2, size=16),
+        AttentionShape(batch=1, queries=32, keys=32, heads=4, kv_heads=2, size=16),
+        AttentionShape(batch=2, queries=1, keys=64, heads=4, kv_heads=2, size=16),
     ),
     layers=(Layer(batch=1, seq=32, hidden=64, heads=4, kv_heads=2, width=128),),
     collectives=(2**10, 2**14),

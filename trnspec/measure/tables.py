@@ -73,7 +73,7 @@ TITLES = {
 
 
 @frozen(kw_only=True)
-class Origin:
+class TableOrigin:
     """Columns shared by all tables of a set.
 
     Attributes:
@@ -95,7 +95,7 @@ class Origin:
     version: str
 
 
-def completed(kind: str, rows: Sequence[Cells], origin: Origin) -> list[Cells]:
+def completed(kind: str, rows: Sequence[Cells], origin: TableOrigin) -> list[Cells]:
     """The rows of a kind with the cells that all have."""
     of_collective = kind == "collective"
     common = {
@@ -126,7 +126,7 @@ def columns(rows: Sequence[Cells]) -> list[str]:
     return [name for name in _COLUMNS if any(is_stated(row.get(name, "")) for row in rows)]
 
 
-def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: Origin) -> dict[Path, bytes]:
+def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: TableOrigin) -> dict[Path, bytes]:
     """The files of a set: tables and documents by kind, and the source."""
     texts = {folder / "sources" / f"{origin.name}.yaml": _source(origin)}
     for kind, rows in tables.items():
@@ -137,7 +137,7 @@ def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: Origin) -
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _source(origin: Origin) -> str:
+def _source(origin: TableOrigin) -> str:
     return document_text(
         "Source",
         {"name": origin.name, "title": f"Own measurements on {origin.device.name}"},
@@ -148,11 +148,11 @@ def _source(origin: Origin) -> str:
     )  # fmt: skip
 
 
-def _facts(origin: Origin) -> str:
+def _facts(origin: TableOrigin) -> str:
     return "; ".join(f"{name} {value}" for name, value in {"device": origin.device.name, **origin.device.facts}.items())
 
 
-def _document(kind: str, rows: Sequence[Cells], origin: Origin) -> str:
+def _document(kind: str, rows: Sequence[Cells], origin: TableOrigin) -> str:
     known = {origin.hardware: origin.chip, origin.server: origin.server}
     described = {name: _COLUMNS[name] for name in columns(rows)}
     return document_text(

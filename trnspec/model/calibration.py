@@ -325,7 +325,7 @@ class Spread(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Group(ShortRepr):
+class ErrorGroup(ShortRepr):
     """The errors of held-out rows of one group, and the interval for questions of that group.
 
     Attributes:
@@ -467,7 +467,7 @@ class FitValues(ShortRepr):
     protocols: tuple[Protocol, ...] = ()
     spread: Spread | None = None
     first: Spread | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ErrorGroup, ...] = ()
     roofs: tuple[KernelRoof, ...] = ()
     prior: Prior | None = None
     rows: RowHashes | None = None

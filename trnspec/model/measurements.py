@@ -21,7 +21,7 @@ RowKind = Literal["text", "yes-no", "number", "date"]
 
 
 @frozen(kw_only=True, repr=False)
-class Column(ShortRepr):
+class MeasuredColumn(ShortRepr):
     """A column of the table.
 
     Attributes:
@@ -84,6 +84,6 @@ class Measurements(ShortRepr):
     licence: Text
     hardware: Mapping[str, str] = field(factory=dict)
     models: Mapping[str, str] = field(factory=dict)
-    columns: Mapping[str, Column]
+    columns: Mapping[str, MeasuredColumn]
     unstated: tuple[Text, ...] = ()
     rejected: tuple[RejectedRow, ...] = ()

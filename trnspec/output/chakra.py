@@ -42,7 +42,7 @@ _FIELDS = {
 
 
 @frozen(kw_only=True)
-class Node:
+class TraceNode:
     """A node of a trace.
 
     Attributes:
@@ -71,7 +71,7 @@ class Node:
     tag: int = 0
 
 
-def trace(nodes: Iterable[Node]) -> bytes:
+def trace(nodes: Iterable[TraceNode]) -> bytes:
     """The file of one rank.
 
     Raises:

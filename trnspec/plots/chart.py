@@ -31,7 +31,7 @@ UNKNOWN: Ends = (None, None)
 
 
 @frozen
-class Axis:
+class ChartAxis:
     """An axis.
 
     Attributes:
@@ -111,7 +111,7 @@ class Points:
 
 
 @frozen
-class Limit:
+class LimitLine:
     """A dashed line across the panel.
 
     Attributes:
@@ -139,7 +139,7 @@ class Spans:
 
 
 @frozen
-class Cells:
+class HeatMap:
     """A grid of cells, whose colours are the values: a row for each category of the vertical axis.
 
     Attributes:
@@ -157,15 +157,15 @@ class Cells:
     low_is_better: bool = True
 
 
-Mark = Bars | Line | Points | Limit | Spans | Cells
+Mark = Bars | Line | Points | LimitLine | Spans | HeatMap
 
 
 @frozen
 class Panel:
     """Axes with what is drawn between them."""
 
-    x: Axis
-    y: Axis
+    x: ChartAxis
+    y: ChartAxis
     marks: tuple[Mark, ...]
     title: str = ""
 

@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
-from trnspec.plots.chart import Axis, Bars, Cells, Chart, Limit, Line, Panel, Points, Spans
+from trnspec.plots.chart import Bars, Chart, ChartAxis, HeatMap, LimitLine, Line, Panel, Points, Spans
 
 if TYPE_CHECKING:
     from trnspec.plots.chart import Ends
@@ -183,7 +183,7 @@ def _panel(panel: Panel, to: _Drawing) -> None:
             _points(mark, to)
         elif isinstance(mark, Spans):
             _spans(mark, to)
-        elif isinstance(mark, Cells):
+        elif isinstance(mark, HeatMap):
             _cells(mark, panel, to)
         else:
             _limit(mark, to)
@@ -196,7 +196,7 @@ def _panel(panel: Panel, to: _Drawing) -> None:
         axes.legend(shown.values(), wrapped, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
-def _axis(axis: Axis, axes: Axes, which: str) -> None:
+def _axis(axis: ChartAxis, axes: Axes, which: str) -> None:
     side = axes.xaxis if which == "x" else axes.yaxis
     side.set_label_text(axis.label)
     if axis.categories:
@@ -246,7 +246,7 @@ def _set_range(panel: Panel, to: _Drawing) -> None:
     bars = [m for m in panel.marks if isinstance(m, Bars)]
     totals = [sum(lengths[i] for _, lengths in m.segments) for m in bars for i in range(len(m.texts))]
     others = [high for m in bars for _, high in m.ends if high is not None]
-    others += [m.value for m in panel.marks if isinstance(m, Limit)]
+    others += [m.value for m in panel.marks if isinstance(m, LimitLine)]
     to.axes.set_xlim(0.0, max([1.2 * t for t in totals] + [1.04 * o for o in others]) or 1.0)
 
 
@@ -288,7 +288,7 @@ def _spans(spans: Spans, to: _Drawing) -> None:
         )  # fmt: skip
 
 
-def _cells(cells: Cells, panel: Panel, to: _Drawing) -> None:
+def _cells(cells: HeatMap, panel: Panel, to: _Drawing) -> None:
     """A cell without a value has the colour of the ground; its text says why."""
     known = [value for row in cells.values for value in row if value is not None]
     scale = LogNorm if cells.log else Normalize
@@ -356,7 +356,7 @@ def _points(points: Points, to: _Drawing) -> None:
     to.texts.extend((x, y, text) for x, y, text in zip(points.x, points.y, points.labels, strict=False) if text)
 
 
-def _limit(limit: Limit, to: _Drawing) -> None:
+def _limit(limit: LimitLine, to: _Drawing) -> None:
     draw = to.axes.axvline if limit.vertical else to.axes.axhline
     style = (0, (1, 1.6)) if limit.vertical else (0, (4, 3))
     drawn = draw(limit.value, color=to.theme.soft, linestyle=style, linewidth=1.4, label=limit.name or "_limit")

@@ -26,7 +26,7 @@ from trnspec.plugins.api import (
     unique_names,
     with_units,
 )
-from trnspec.plugins.entry_points import Outcome, distribution, imported
+from trnspec.plugins.entry_points import ImportOutcome, distribution, imported
 from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
@@ -168,7 +168,7 @@ def discover(
     return Discovery(tuple(kept), tuple(records))
 
 
-def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Record, Plugin | None]:
+def _imported(entry: EntryPoint, outcome: ImportOutcome, seconds: float) -> tuple[Record, Plugin | None]:
     """The record of an import, and the plugin if it can be used as far as that can be seen from itself."""
     took, value = outcome.seconds, outcome.value
     if outcome.is_late:

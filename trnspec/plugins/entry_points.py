@@ -27,7 +27,7 @@ def distribution(entry: EntryPoint) -> tuple[str, str]:
 
 
 @frozen
-class Outcome:
+class ImportOutcome:
     """The result of the import of an entry point: an object or an error, a :class:`TimeLimitError` among them."""
 
     seconds: float
@@ -40,7 +40,7 @@ class Outcome:
         return isinstance(self.error, TimeLimitError)
 
 
-def imported(entry: EntryPoint, seconds: float) -> Outcome:
+def imported(entry: EntryPoint, seconds: float) -> ImportOutcome:
     """The outcome of the import of an entry point within a time limit."""
     began = time.perf_counter()
     value: Any = None
@@ -52,4 +52,4 @@ def imported(entry: EntryPoint, seconds: float) -> Outcome:
         raise
     except BaseException as raised:  # noqa: BLE001  # SystemExit too: no plugin ends the run
         error = raised
-    return Outcome(time.perf_counter() - began, value, error)
+    return ImportOutcome(time.perf_counter() - began, value, error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.site.document_values import Value
+from trnspec.site.document_values import DocumentValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Score:
     name: str
     chip: str
     part: str
-    values: dict[str, Value]
+    values: dict[str, DocumentValue]
 
 
 def scores(entries: Iterable[Entry]) -> list[Score]:
@@ -39,7 +39,7 @@ def scores(entries: Iterable[Entry]) -> list[Score]:
     for each in entries:
         if each.node.kind != "Calibration":
             continue
-        groups: dict[str, dict[str, Value]] = {}
+        groups: dict[str, dict[str, DocumentValue]] = {}
         for value in each.stated:
             group, _, last = value.at.rpartition(".")
             if last in COLUMNS and group:

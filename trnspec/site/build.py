@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from trnspec.graph.graph import Graph
-    from trnspec.site.planner import Case
+    from trnspec.site.planner import PlannedCase
 
 DATA = "data.js"
 STATIC = ("site.css", "site.js", "explorer.js", "planner.js")
@@ -47,7 +47,7 @@ _DRAWN = ("Server", "UltraServer")
 _FOLDERS = ("document", "source")
 
 
-def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
+def build(graph: Graph, plans: Sequence[PlannedCase] = ()) -> dict[str, bytes]:
     """The files of the site by their path in its folder; the same catalog gives the same bytes.
 
     Raises:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.site.document_values import Entry, Value
+    from trnspec.site.document_values import DocumentValue, Entry
 
 VALUE_FIELDS = (
     "text", "value", "low", "high", "unit", "interval", "verdict", "formula", "scope", "source", "where", "reason",
@@ -54,7 +54,7 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
     return "window.TRNSPEC = " + text.replace('{"name":', '\n{"name":') + ";\n"
 
 
-def tabled(entry: Entry) -> Iterable[Value]:
+def tabled(entry: Entry) -> Iterable[DocumentValue]:
     """The values of a document by path: totals, figures, and the prices that evaluators use; without printed ratios and notes."""
     values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.power, *entry.chosen)}
     return [v for at, v in values.items() if not at.startswith("ratios.") and at.rpartition(".")[2] != "note"]
@@ -66,7 +66,7 @@ def _source(graph: Graph, name: str) -> list[str]:
     return [name, name, ""] if node is None else [node.name, node.metadata.title, cited(node.spec.as_of, node)]
 
 
-def _row(entry: Entry, value: Value, index: dict[str, int]) -> list[Any]:
+def _row(entry: Entry, value: DocumentValue, index: dict[str, int]) -> list[Any]:
     numbers: tuple[Any, ...] = (None, None, None)
     if value.numbers is not None:
         numbers = tuple(None if n is None else int(n) if n == int(n) else float(n) for n in value.numbers)

@@ -30,7 +30,7 @@ class Other(ConflictingValue):
 
 
 @frozen(kw_only=True)
-class Value:
+class DocumentValue:
     """One value of a document.
 
     Attributes:
@@ -97,14 +97,14 @@ class Entry:
 
     node: Node[Any]
     file: str
-    stated: tuple[Value, ...]
-    totals: tuple[Value, ...] = ()
-    prices: tuple[Value, ...] = ()
-    power: tuple[Value, ...] = ()
-    chosen: tuple[Value, ...] = field(default=(), repr=False)
+    stated: tuple[DocumentValue, ...]
+    totals: tuple[DocumentValue, ...] = ()
+    prices: tuple[DocumentValue, ...] = ()
+    power: tuple[DocumentValue, ...] = ()
+    chosen: tuple[DocumentValue, ...] = field(default=(), repr=False)
 
     @property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[DocumentValue, ...]:
         """All values, in the order of ``trnspec show``."""
         return (*self.stated, *self.prices, *self.power, *self.totals)
 
@@ -122,7 +122,7 @@ def entry(graph: Graph, node: Node[Any]) -> Entry:
     quoted = [_of_quoted(graph, fact) for fact in quoted_facts(graph, node) if fact.figure is not None]
     prices = tuple(value for value in quoted if value.at.startswith("prices."))
     power = tuple(value for value in quoted if value.at.startswith("power."))
-    chosen: dict[str, Value] = {}
+    chosen: dict[str, DocumentValue] = {}
     for value in prices:
         at = value.at.rpartition(".")[0]
         chosen.setdefault(at, evolve(value, at=at, label=at))
@@ -161,7 +161,7 @@ def _of_figure(figure: Stated) -> dict[str, Any]:
     }
 
 
-def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Value:
+def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> DocumentValue:
     fields: dict[str, Any] = {"interval": fact.interval_text}
     if fact.figure is not None:
         fields |= _of_figure(fact.figure)
@@ -175,9 +175,9 @@ def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Value:
     return _value(fact, label=fact.label, document=node.name, line=line, **fields)
 
 
-def _value(fact: Fact, **more: Any) -> Value:
+def _value(fact: Fact, **more: Any) -> DocumentValue:
     """A fact as a value, with what depends on the kind of fact."""
-    return Value(
+    return DocumentValue(
         at=fact.at, text=fact.text or "", verdict=fact.verdict, source=fact.source, cited=fact.cited, as_of=fact.as_of,
         where=fact.where, note=fact.note, **more,
     )  # fmt: skip
@@ -190,10 +190,10 @@ def _path_of(node: Node[Any], at: str) -> tuple[str | int, ...]:
     return ("spec", "features", names.index(at.removeprefix("features.")))
 
 
-def _of_sum(node: Node[Any], total: Sum) -> Value:
+def _of_sum(node: Node[Any], total: Sum) -> DocumentValue:
     unit = total.value.unit.symbol if isinstance(total.value, Total) else ""
     base = total.value.figures[0].value.dimension.base if isinstance(total.value, Total) else ""
-    return Value(
+    return DocumentValue(
         at=total.at,
         label=total.at,
         text=total.text,
@@ -207,7 +207,7 @@ def _of_sum(node: Node[Any], total: Sum) -> Value:
     )
 
 
-def _of_quoted(graph: Graph, fact: Fact) -> Value:
+def _of_quoted(graph: Graph, fact: Fact) -> DocumentValue:
     """A price or a power, which another document states, as a value of the one that it is about."""
     document, place = graph.named(fact.of), fact.at.split(".", 2)[2:]
     assert fact.figure is not None

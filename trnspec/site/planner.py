@@ -33,7 +33,7 @@ MOST_ROWS = 8
 
 
 @frozen
-class Case:
+class PlannedCase:
     """A question with its answer.
 
     Attributes:
@@ -57,7 +57,7 @@ class Case:
     rows: tuple[tuple[str, ...], ...]
 
 
-def cases(evaluate: Callable[[str, Mapping[str, Any]], Evaluation], known: Sequence[str]) -> list[Case]:
+def cases(evaluate: Callable[[str, Mapping[str, Any]], Evaluation], known: Sequence[str]) -> list[PlannedCase]:
     """The answers to the questions for the models and systems that a catalog has."""
     found = []
     for model in (m for m in MODELS if m in known):
@@ -80,7 +80,7 @@ def _questions(model: str, systems: Sequence[str]) -> Iterator[tuple[str, str, d
             yield "serve", f"20 requests/s, {load}", {"model": model, "rate": 20.0, "on": served, **inputs}
 
 
-def _case(phase: str, model: str, load: str, inputs: Mapping[str, Any], evaluation: Evaluation) -> Case:
+def _case(phase: str, model: str, load: str, inputs: Mapping[str, Any], evaluation: Evaluation) -> PlannedCase:
     plans = table_of(evaluation, evaluation.tables[0])
     keys = [column.key or column.name for column in plans.columns]
     at = [keys.index(name) for name in COLUMNS[phase] if name in keys]
@@ -89,7 +89,7 @@ def _case(phase: str, model: str, load: str, inputs: Mapping[str, Any], evaluati
         f"--{name}={','.join(map(str, value)) if isinstance(value, tuple) else _text(value)}"
         for name, value in inputs.items()
     ]
-    return Case(
+    return PlannedCase(
         f"{phase}-{model}-{inputs.get('isl', '')}".rstrip("-"),
         phase,
         model,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from attrs import frozen
 
 from trnspec.short_repr import ShortRepr
-from trnspec.topology.fabric import Fabric, TopologyError
+from trnspec.topology.fabric import FabricGraph, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Bisection(ShortRepr):
     method: str
 
 
-def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisection:
+def bisection(fabric: FabricGraph, by: By = "links", *, lower: float = 0.0) -> Bisection:
     """The narrowest cut of the chips into halves.
 
     Args:
@@ -71,7 +71,7 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
     check_rates(by, (e.rate for e in fabric.edges))
     if fabric.nodes == 1:
         return Bisection(0, 0.0, True, frozenset(range(fabric.size)), "one chip")
-    weights = _Weights(fabric, by)
+    weights = _WeightMatrix(fabric, by)
     best, side = math.inf, frozenset[int]()
     for start in weights.starts():
         weight, cut = weights.improved(start)
@@ -94,10 +94,10 @@ def check_rates(by: By, rates: Iterable[float | None]) -> None:
         raise TopologyError("the bisection by rate needs the rate of every link; ask for it by links")
 
 
-class _Weights:
+class _WeightMatrix:
     """The fabric as a symmetric matrix of weights, shape (vertices, vertices)."""
 
-    def __init__(self, fabric: Fabric, by: By) -> None:
+    def __init__(self, fabric: FabricGraph, by: By) -> None:
         import numpy as np
 
         self.np = np

@@ -17,10 +17,10 @@ from trnspec.topology.measures import components, diameter, spheres
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.topology.fabric import Fabric
+    from trnspec.topology.fabric import FabricGraph
 
 
-def isomorphic(a: Fabric, b: Fabric) -> bool:
+def isomorphic(a: FabricGraph, b: FabricGraph) -> bool:
     """True if the fabrics differ only in the numbering of chips and of switches; rates and kinds of links are not compared."""
     parts_a, parts_b = components(a), list(components(b))
     if (a.nodes, a.switches, len(a.edges)) != (b.nodes, b.switches, len(b.edges)):
@@ -34,7 +34,7 @@ def isomorphic(a: Fabric, b: Fabric) -> bool:
     return True
 
 
-def difference(a: Fabric, b: Fabric) -> str:
+def difference(a: FabricGraph, b: FabricGraph) -> str:
     """The difference between fabrics up to the numbering, in one sentence; an empty text for none."""
     for what, one, two in (
         ("chips", a.nodes, b.nodes),
@@ -56,7 +56,7 @@ def difference(a: Fabric, b: Fabric) -> str:
     return "chips, links, degrees and hops agree, but no renumbering takes one to the other"
 
 
-def _degrees(fabric: Fabric) -> str:
+def _degrees(fabric: FabricGraph) -> str:
     counted = Counter(len(fabric.links[v]) for v in range(fabric.nodes))
     return ", ".join(f"{chips} with {links}" for links, chips in sorted(counted.items()))
 
@@ -131,7 +131,7 @@ class _Colouring:
         return min((cell for cell in self.cells if len(cell) > 2), key=len, default=None)
 
 
-def _match(a: Fabric, b: Fabric, part_a: frozenset[int], part_b: frozenset[int]) -> bool:
+def _match(a: FabricGraph, b: FabricGraph, part_a: frozenset[int], part_b: frozenset[int]) -> bool:
     """Whether one connected component can be mapped onto another."""
     shift = a.size
     near: dict[int, Mapping[int, int]] = {v: Counter(a.adjacency[v]) for v in part_a}

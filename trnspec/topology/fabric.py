@@ -50,7 +50,7 @@ def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
 
 
 @frozen
-class Fabric:
+class FabricGraph:
     """An undirected multigraph of chips and switches.
 
     Two fabrics are equal when they have the same links between the same numbers; see ``trnspec.topology.compare``
@@ -84,7 +84,7 @@ class Fabric:
                 raise TopologyError(f"link {edge.a}-{edge.b} has rate {edge.rate}; expected a positive rate or None")
 
     @classmethod
-    def from_adjacency(cls, neighbours: Sequence[Sequence[int]]) -> Fabric:
+    def from_adjacency(cls, neighbours: Sequence[Sequence[int]]) -> FabricGraph:
         """The fabric of a table of neighbours: ``neighbours[i]`` lists the chips that chip ``i`` is linked to.
 
         The order within a row has no meaning; a neighbour listed twice is two parallel links.

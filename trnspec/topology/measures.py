@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from trnspec.topology.fabric import Edge, Fabric
+    from trnspec.topology.fabric import Edge, FabricGraph
 
 
-def degrees(fabric: Fabric) -> tuple[int, ...]:
+def degrees(fabric: FabricGraph) -> tuple[int, ...]:
     """The number of links of each chip."""
     return tuple(len(fabric.links[v]) for v in range(fabric.nodes))
 
 
-def components(fabric: Fabric) -> tuple[frozenset[int], ...]:
+def components(fabric: FabricGraph) -> tuple[frozenset[int], ...]:
     """The connected components as sets of vertices (chips and switches), ordered by their smallest member."""
     parts = []
     left = set(range(fabric.size))
@@ -37,7 +37,7 @@ def components(fabric: Fabric) -> tuple[frozenset[int], ...]:
     return tuple(parts)
 
 
-def is_connected(fabric: Fabric) -> bool:
+def is_connected(fabric: FabricGraph) -> bool:
     """True if every vertex reaches every other."""
     return len(components(fabric)) == 1
 
@@ -50,7 +50,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _balls(fabric: Fabric) -> Iterator[list[int]]:
+def _balls(fabric: FabricGraph) -> Iterator[list[int]]:
     """For each vertex the set of vertices within 0, 1, 2, ... hops, until the sets stop growing.
 
     All sources advance together, each set as the bits of an integer, so a step costs one ``or`` for each link.
@@ -70,7 +70,7 @@ def _balls(fabric: Fabric) -> Iterator[list[int]]:
         balls = grown
 
 
-def spheres(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
+def spheres(fabric: FabricGraph) -> tuple[tuple[int, ...], ...]:
     """For each chip how many chips are 0, 1, 2, ... hops away: the first entry, itself, is 1."""
     n = fabric.nodes
     chips = (1 << n) - 1
@@ -85,13 +85,13 @@ def spheres(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
     return tuple(table)
 
 
-def diameter(fabric: Fabric) -> int | None:
+def diameter(fabric: FabricGraph) -> int | None:
     """The most hops between two chips; 0 for one chip, None where some pair has no path."""
     rows = spheres(fabric)
     return max(map(len, rows)) - 1 if all(sum(row) == fabric.nodes for row in rows) else None
 
 
-def mean_hops(fabric: Fabric, *, self_included: bool) -> float | None:
+def mean_hops(fabric: FabricGraph, *, self_included: bool) -> float | None:
     """The mean of the hops over all ordered pairs of chips; None where some pair has no path.
 
     Args:
@@ -114,7 +114,7 @@ def mean_of(total: int, nodes: int, *, self_included: bool) -> float:
     return total / pairs if pairs else 0.0
 
 
-def cut_edges(fabric: Fabric, side: Iterable[int]) -> tuple[Edge, ...]:
+def cut_edges(fabric: FabricGraph, side: Iterable[int]) -> tuple[Edge, ...]:
     """The links with one end in ``side`` and one end out of it."""
     inside = frozenset(side)
     return tuple(e for e in fabric.edges if (e.a in inside) != (e.b in inside))

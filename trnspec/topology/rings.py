@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 
-from trnspec.topology.fabric import Fabric
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.measures import is_connected
 
 # Limits of the two searches, in chips visited: a second or two.
@@ -22,7 +22,7 @@ _EXCHANGE_WORK = 12_000_000
 _BACKTRACK_WORK = 4_000_000
 
 
-def hamiltonian_rings(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
+def hamiltonian_rings(fabric: FabricGraph) -> tuple[tuple[int, ...], ...]:
     """Edge-disjoint Hamiltonian rings that the search finds: each a cycle through all chips, which starts at chip 0.
 
     Only links from chip to chip count.  A ring has three chips or more; the last is linked to the first.
@@ -38,7 +38,7 @@ def hamiltonian_rings(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
     # A cycle alternates between the two sides of a bipartite fabric, so they must be equally large.
     if (
         n < 3
-        or not is_connected(Fabric(n, tuple(e for e in fabric.edges if e.b < n)))
+        or not is_connected(FabricGraph(n, tuple(e for e in fabric.edges if e.b < n)))
         or (sides and 2 * sum(sides) != n)
     ):
         bound = 0

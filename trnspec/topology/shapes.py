@@ -15,7 +15,7 @@ from attrs import frozen
 
 from trnspec.topology import grid, measures
 from trnspec.topology.bisection import Bisection, By, bisection, check_rates
-from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
 from trnspec.topology.grid import GridAxis
 
 
@@ -29,7 +29,7 @@ class Shape(abc.ABC):
         """The number of chips."""
 
     @abc.abstractmethod
-    def build(self) -> Fabric:
+    def build(self) -> FabricGraph:
         """The graph."""
 
     @property
@@ -68,9 +68,9 @@ class GridShape(Shape):
         """The number of chips: the product of the sizes."""
         return math.prod(axis.size for axis in self.axes)
 
-    def build(self) -> Fabric:
+    def build(self) -> FabricGraph:
         """The graph."""
-        return Fabric(self.nodes, tuple(grid.edges(self.axes)))
+        return FabricGraph(self.nodes, tuple(grid.edges(self.axes)))
 
     @property
     def links(self) -> int:
@@ -238,10 +238,10 @@ class FullyConnected(Shape):
         """The number of chips."""
         return self.n
 
-    def build(self) -> Fabric:
+    def build(self) -> FabricGraph:
         """The graph."""
         pairs = ((a, b) for a in range(self.n) for b in range(a + 1, self.n))
-        return Fabric(self.n, tuple(Edge(a, b, self.rate, self.kind) for a, b in pairs))
+        return FabricGraph(self.n, tuple(Edge(a, b, self.rate, self.kind) for a, b in pairs))
 
     @property
     def links(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from trnspec.topology.bisection import Bisection, By, bisection
-from trnspec.topology.fabric import Edge, Fabric, TopologyError
+from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
 from trnspec.topology.shapes import Shape
 
 
@@ -90,7 +90,7 @@ class Switched(Shape):
         """The number of switches, all levels together."""
         return sum(self.chips // level.size for level in self.levels)
 
-    def build(self) -> Fabric:
+    def build(self) -> FabricGraph:
         """The graph; the switches are numbered level by level after the chips."""
         edges: list[Edge] = []
         first = self.chips
@@ -100,7 +100,7 @@ class Switched(Shape):
         for peer in self.peers:
             firsts = (a for a in range(self.chips) if a // peer.stride % 2 == 0)
             edges += (Edge(a, a + peer.stride, peer.rate, peer.kind) for a in firsts)
-        return Fabric(self.chips, tuple(edges), self.switches)
+        return FabricGraph(self.chips, tuple(edges), self.switches)
 
     def bisection(self, by: By = "links") -> Bisection:
         """The narrowest cut; proven where two racks of one switch each are joined by direct links.

@@ -6,18 +6,18 @@ position. No error in a file raises an exception.
 
 from __future__ import annotations
 
-from trnspec.yaml.document import Document, Edit, Json, Limits, Path, Place, Places, Problem, Span
+from trnspec.yaml.document import Document, Edit, Json, Path, Place, Places, Problem, ReadingLimits, Span
 from trnspec.yaml.reader import read_bytes, read_file, read_text
 
 __all__ = [
     "Document",
     "Edit",
     "Json",
-    "Limits",
     "Path",
     "Place",
     "Places",
     "Problem",
+    "ReadingLimits",
     "Span",
     "read_bytes",
     "read_file",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from attrs import define, field
 
-from trnspec.yaml.document import Json, Limits, Lines, Path, Place, Places, Problems, shorten, show
+from trnspec.yaml.document import Json, LineTable, Path, Place, Places, Problems, ReadingLimits, shorten, show
 from trnspec.yaml.scalars import NUMBER_STARTS, WORDS, OutOfRange, doubt, resolve
 from trnspec.yaml.syntax import lacks_space
 from trnspec.yaml.text import BIDI, INVISIBLE, name_of
@@ -76,7 +76,7 @@ class Builder:
         problems: Takes what is reported.
     """
 
-    def __init__(self, lines: Lines, limits: Limits, problems: Problems) -> None:
+    def __init__(self, lines: LineTable, limits: ReadingLimits, problems: Problems) -> None:
         self.root: _Value = None
         self.places = Places()
         self.rejected: set[Path] = set()

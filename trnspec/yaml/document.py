@@ -125,7 +125,7 @@ class Problem:
 
 
 @frozen
-class Limits:
+class ReadingLimits:
     """Limits that bound the time and memory of reading a file.
 
     Attributes:
@@ -166,9 +166,9 @@ class Document:
     rejected: frozenset[Path] = field(default=frozenset())
 
     @cached_property
-    def lines(self) -> Lines:
+    def lines(self) -> LineTable:
         """The lines of the text, which convert positions and offsets."""
-        return Lines(self.text)
+        return LineTable(self.text)
 
     def extent(self, path: Path) -> tuple[int, int, int]:
         """The offsets of a key or an item, of its value, and of the end of the value."""
@@ -196,7 +196,7 @@ class Document:
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-class Lines:
+class LineTable:
     """Converts offsets of a text to positions; the table is built on first use."""
 
     def __init__(self, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.yaml.document import Edit, Lines, Place
+from trnspec.yaml.document import Edit, LineTable, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
     """A text after some edits, and those that were applied: where two overlap, the earlier one."""
-    lines = Lines(text)
+    lines = LineTable(text)
     spans = sorted({(lines.offset(e.start), lines.offset(e.end), e.text): e for e in edits}.items())
     pieces, at, applied = [], 0, []
     for (start, end, new), edit in spans:

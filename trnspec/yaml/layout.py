@@ -37,7 +37,7 @@ class _Scalar:
 
 
 @define
-class _Entry:
+class _LayoutEntry:
     """A key with its value, or an item; ``lead`` are the comments and blank lines above it."""
 
     lead: list[str]
@@ -56,7 +56,7 @@ class _Collection:
     column: int
     mapping: bool
     flow: bool
-    entries: list[_Entry] = field(factory=list)
+    entries: list[_LayoutEntry] = field(factory=list)
     tail: list[str] = field(factory=list)
 
 
@@ -266,7 +266,7 @@ class _Tree:
             key = self._scalar() if mapping else None
             step = len(node.entries) if key is None else key.value
             if node.flow:
-                entry = _Entry(lead, key, self._node((*path, step), node.column))
+                entry = _LayoutEntry(lead, key, self._node((*path, step), node.column))
             else:
                 entry = self._block_entry((*path, step), lead, key, node.column)
             node.entries.append(entry)
@@ -283,17 +283,17 @@ class _Tree:
         event = self._peek()
         return type(event).__name__ == "ScalarEvent" and event.start_mark.index == event.end_mark.index
 
-    def _block_entry(self, path: Path, lead: list[str], key: _Scalar | None, column: int) -> _Entry:
+    def _block_entry(self, path: Path, lead: list[str], key: _Scalar | None, column: int) -> _LayoutEntry:
         comment = self._comment()
         if self._is_empty():
-            return _Entry(lead, key, self._node(path, column), comment)
+            return _LayoutEntry(lead, key, self._node(path, column), comment)
         event = self._peek()
         if not type(event).__name__.startswith(("Mapping", "Sequence")) or event.flow_style:
             # A comment between a key and its value moves above the key.
             lead += [comment] * bool(comment) + [c for c in self._lines(self._upcoming()) if c]
             value = self._node(path, column)
-            return _Entry(lead, key, value, self._comment())
-        return _Entry(lead, key, self._node(path, column), comment)
+            return _LayoutEntry(lead, key, value, self._comment())
+        return _LayoutEntry(lead, key, self._node(path, column), comment)
 
 
 def _print(tree: _Tree, order: Order) -> str:
@@ -321,7 +321,7 @@ class _Printer:
     def __init__(self, text: str, order: Order) -> None:
         self._text, self._order = text, order
 
-    def _sorted(self, node: _Collection) -> list[_Entry]:
+    def _sorted(self, node: _Collection) -> list[_LayoutEntry]:
         if not node.mapping or len(node.entries) < 2:
             return node.entries
         ranks = self._order(node.path, [e.key.value for e in node.entries if e.key is not None])
@@ -346,7 +346,7 @@ class _Printer:
         lines += [f"{margin}{line}" if line else "" for line in _collapsed(["#", *_stripped(node.tail)])[1:]]
         return lines
 
-    def _entry(self, entry: _Entry, node: _Collection, indent: int) -> list[str]:
+    def _entry(self, entry: _LayoutEntry, node: _Collection, indent: int) -> list[str]:
         margin = " " * indent
         comment = f"  {entry.comment}" if entry.comment else ""
         if entry.key is not None and "\n" in entry.key.raw:
@@ -423,14 +423,14 @@ class _Printer:
             at = end
         return "".join([*pieces, self._text[at : node.end]])
 
-    def _pair(self, entry: _Entry) -> str:
+    def _pair(self, entry: _LayoutEntry) -> str:
         begin, end = _extent(entry)
         if isinstance(entry.value, _Scalar):
             return self._text[begin:end]
         return self._text[begin : entry.value.start] + self._swapped(entry.value)
 
 
-def _extent(entry: _Entry) -> tuple[int, int]:
+def _extent(entry: _LayoutEntry) -> tuple[int, int]:
     begin = entry.key.start if entry.key is not None else entry.value.start
     end = entry.value.end
     return begin, max(end, entry.key.end if entry.key is not None else end)

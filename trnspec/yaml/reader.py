@@ -9,7 +9,7 @@ import stat
 from typing import Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
-from trnspec.yaml.document import Document, Limits, Lines, Place, Places, Problems, show
+from trnspec.yaml.document import Document, LineTable, Place, Places, Problems, ReadingLimits, show
 from trnspec.yaml.syntax import Complaint, explain
 from trnspec.yaml.text import bidi, clean, decode
 
@@ -19,7 +19,7 @@ Parser = Any
 _DIRECTIVE = re.compile(r"%[^\r\n]*")
 # Here and below the look-behind is after the characters that are searched for: it is then tried at these only.
 _MARKER = re.compile(r"(---|\.\.\.)(?<![^\r\n].{3})(?=[ \t\r\n]|\Z)")
-_DEFAULT = Limits()
+_DEFAULT = ReadingLimits()
 
 
 def libyaml_parser(text: str) -> tuple[Parser, str]:
@@ -89,7 +89,7 @@ def read_file(path: str | os.PathLike[str]) -> Document:
 def read_text(
     text: str | bytes,
     file: str = "<stdin>",
-    limits: Limits = _DEFAULT,
+    limits: ReadingLimits = _DEFAULT,
 ) -> Document:
     """The document in ``text``."""
     problems = Problems(limits.problems)
@@ -97,12 +97,12 @@ def read_text(
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
         return Document(file, None, Places(), problems.sorted(), "")
     characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
-    lines = Lines(characters)
+    lines = LineTable(characters)
     if "TRN002" in problems or "TRN003" in problems:
         return Document(file, None, Places(), problems.sorted(), characters)
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
-    builder = Builder(Lines(first), limits, problems)
+    builder = Builder(LineTable(first), limits, problems)
     sound = readable and _feed(builder, *libyaml_parser(first), problems)
     data = builder.data if sound else None
     return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
@@ -114,7 +114,7 @@ def _size(text: str | bytes, enough: int) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, bool]:
+def _first_document(text: str, lines: LineTable, problems: Problems) -> tuple[str, bool]:
     """The first document of ``text``, at the same offsets, and whether it can be read.
 
     Directives become comments, so that libyaml does not interpret them.

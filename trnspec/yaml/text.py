@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from trnspec.yaml.document import Lines, Place, Problems
+from trnspec.yaml.document import LineTable, Place, Problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def clean(text: str, problems: Problems) -> str:
             _BEGINNING,
             "save the file as UTF-8 without a byte order mark",
         )
-    lines = Lines(text)
+    lines = LineTable(text)
     for match in () if text.isascii() else _SURROGATES.finditer(text):
         run = match.group()
         codes = [ord(c) for c in run[:_LISTED]]
@@ -176,7 +176,7 @@ def unsafe_texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, bool, str
         yield path, False, match.group()
 
 
-def bidi(text: str, lines: Lines, problems: Problems) -> None:
+def bidi(text: str, lines: LineTable, problems: Problems) -> None:
     """Reports characters that change the order in which the text is shown."""
     for match in BIDI.finditer(text):
         problems.add(

@@ -16,7 +16,7 @@ from trnspec.catalog.query.tree import (
     Known,
     Measure,
     Not,
-    Number,
+    NumberLiteral,
     Or,
     PathTerm,
     Query,
@@ -31,9 +31,9 @@ from trnspec.yaml import read_text
 
 GRAMMAR = read_text(Path(__file__).with_name("queries.yaml").read_text("utf-8"), "queries.yaml").data["grammar"]
 A, B = PathTerm("a"), PathTerm("b.c")
-THREE = Comparison(A, "=", Number("3"))
-FOUR = Comparison(B, "=", Number("4"))
-FIVE = Comparison(A, ">", Number("5"))
+THREE = Comparison(A, "=", NumberLiteral("3"))
+FOUR = Comparison(B, "=", NumberLiteral("4"))
+FIVE = Comparison(A, ">", NumberLiteral("5"))
 
 # What follows the grammar.
 
@@ -54,8 +54,11 @@ FIVE = Comparison(A, ">", Number("5"))
         ("1e3 W != a", Comparison(Measure(parse("1e3 W")), "!=", A)),
         (r"""a = 'it\'s "so"\\'""", Comparison(A, "=", Word('it\'s "so"\\'))),
         ("a\n =\t3", THREE),
-        ("other.some-thing = 3", Comparison(PathTerm("other.some-thing"), "=", Number("3"))),
-        ("fabric.topology.dimensions.0 = 4", Comparison(PathTerm("fabric.topology.dimensions.0"), "=", Number("4"))),
+        ("other.some-thing = 3", Comparison(PathTerm("other.some-thing"), "=", NumberLiteral("3"))),
+        (
+            "fabric.topology.dimensions.0 = 4",
+            Comparison(PathTerm("fabric.topology.dimensions.0"), "=", NumberLiteral("4")),
+        ),
     ],
 )
 def test_conditions(text, where) -> None:
@@ -68,7 +71,11 @@ numbers = st.from_regex(r"(0|[1-9][0-9]{0,2}(,[0-9]{3})?)(\.[0-9]{1,3})?(e-?[1-9
 units = st.sampled_from([u for unit in UNITS for u in unit.spellings])
 measures = st.builds(lambda n, u: Measure(parse(f"{n}{UNITS.unit(u).separator}{u}")), numbers, units)
 operands = st.one_of(
-    paths, st.builds(Quotient, paths, paths), measures, st.builds(Number, numbers), st.builds(Word, st.text(max_size=8))
+    paths,
+    st.builds(Quotient, paths, paths),
+    measures,
+    st.builds(NumberLiteral, numbers),
+    st.builds(Word, st.text(max_size=8)),
 )
 conditions = st.recursive(
     st.builds(Comparison, operands, st.sampled_from(sorted(set(OPERATORS.values()))), operands)

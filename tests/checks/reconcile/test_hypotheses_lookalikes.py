@@ -15,17 +15,17 @@ from tests.support.rules import (
     put,
     sites,
 )
-from trnspec.checks.reconcile.hypotheses import Case, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Mismatch, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import MOST_SHARED, _grouped
-from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import suspects
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
 
 
-def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[Term, ...]) -> Case:
+def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[PartsTerm, ...]) -> Mismatch:
     expected = tuple(parse(w).interval for w in wanted)
-    return Case(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
+    return Mismatch(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
 
 
 def test_sources_that_print_the_same_are_reported_together():
@@ -43,7 +43,7 @@ def test_a_claim_does_not_explain_itself():
     graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
     index = len(graph.named("trainium1").claims) - 1
     own = Site(graph.named("trainium1"), sites(graph, *PEAK)[0].path, index)
-    relation = Relation(own, (Term((), sites(graph, *PEAK)[0]),), "another source")
+    relation = Relation(own, (PartsTerm((), sites(graph, *PEAK)[0]),), "another source")
     (suspect,) = suspects([relation])
 
     assert own.key == suspect.site.key

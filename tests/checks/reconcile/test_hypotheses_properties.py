@@ -10,8 +10,8 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.support.rules import ULTRA_PEAK, bare, causes, of_ultraserver, put, sites
-from trnspec.checks.reconcile.hypotheses import Case, explain_case
-from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.reconcile.hypotheses import Mismatch, explain_case
+from trnspec.checks.reconcile.sites import PartsTerm, Site
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
@@ -62,7 +62,7 @@ def _slip(text: str, at: int, digit: str) -> str:
     return "".join(chars)
 
 
-def world(servers: int, chips: int, part: str) -> tuple[Site, Term]:
+def world(servers: int, chips: int, part: str) -> tuple[Site, PartsTerm]:
     """An UltraServer of a number of servers of a number of chips, and nothing else."""
     graph = Graph({n: bare().named(n) for n in ("trn2-ultraserver", "trn2u.48xlarge", "trainium2")})
     graph = put(graph, "trn2-ultraserver", "servers.count", servers)
@@ -120,7 +120,7 @@ def test_reported_causes_close_the_gap(drawn):
     half, ulp = one.ulp * one.unit.factor / 2, printed.ulp * printed.unit.factor
     wanted = ((one.value - half) * servers * chips, (one.value + half) * servers * chips)
     facts = Facts(printed, (printed.value - ulp / 2, printed.value + ulp / 2), wanted, servers, chips, one.value)
-    explanations = explain_case(Case(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
+    explanations = explain_case(Mismatch(site, printed, (Interval(*wanted),), (whole,), (), Graph({})))
     gap = not facts.closes(1)
 
     assert gap or {e.id for e in explanations} <= {"truncation"}

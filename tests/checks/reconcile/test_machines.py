@@ -13,7 +13,7 @@ from trnspec.api import graph
 from trnspec.checks.reconcile.machines import compare
 from trnspec.errors import UsageError
 from trnspec.loading.host import neuron_ls, nvidia_smi
-from trnspec.loading.host.machine import Input
+from trnspec.loading.host.machine import HostText
 
 HOST = DATA / "host"
 PLUGINS = Path(__file__).parents[3] / "plugins"
@@ -41,7 +41,7 @@ def published(name: str) -> bytes:
 def machine(raw):
     text = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
     reader = nvidia_smi if text.lstrip()[:1] == b"<" else neuron_ls
-    return reader.read(Input("machine", text))
+    return reader.read(HostText("machine", text))
 
 
 def devices(name: str):

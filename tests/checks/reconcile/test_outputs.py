@@ -30,7 +30,7 @@ from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place
 from trnspec.loading.host import neuron_ls, nvidia_smi
-from trnspec.loading.host.machine import Device, Input, Machine
+from trnspec.loading.host.machine import Accelerator, HostMachine, HostText
 from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def machines() -> Iterator[str]:
     shipped_, every = _catalogs()
     for file in sorted((DATA / "host").glob("n*")):
         reader = nvidia_smi if file.suffix == ".xml" else neuron_ls
-        machine = reader.read(Input(file.name, file.read_bytes()))
+        machine = reader.read(HostText(file.name, file.read_bytes()))
         before = [*_compared(shipped_, machine), *_compared(every, machine)]
         yield from (file.name, *before)
         first, *rest = machine.devices
@@ -194,7 +194,7 @@ def machines() -> Iterator[str]:
             yield from (f"{file.name} {[*more]}", *(line for line in lines if line not in before))
 
 
-def _changes(device: Device) -> Iterator[dict[str, Any]]:
+def _changes(device: Accelerator) -> Iterator[dict[str, Any]]:
     """Other values of a device, one attribute at a time."""
     for name in ("memory", "cores", "cores_in_one", "neighbours", "power", "pcie"):
         value = getattr(device, name)
@@ -216,7 +216,7 @@ def _changes(device: Device) -> Iterator[dict[str, Any]]:
     yield from ({"name": "NVIDIA H200"}, {"name": "Other"}, {"partitioned": True})
 
 
-def _compared(graph: Graph, machine: Machine, name: str | None = None) -> Iterator[str]:
+def _compared(graph: Graph, machine: HostMachine, name: str | None = None) -> Iterator[str]:
     try:
         found = compare(graph, machine, name)
     except UsageError as refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trnspec.api import graph
-from trnspec.checks.reconcile.audit import Disagreement, Side, audit
+from trnspec.checks.reconcile.audit import Disagreement, SourceValue, audit
 from trnspec.checks.reconcile.overview import is_at, overview, paths_of
 
 
@@ -18,8 +18,8 @@ def disagreement(verdict="unresolved", gap=0.5, source="neuron-trn2-2026-08", at
     return Disagreement(
         name="trainium2",
         at=at,
-        adopted=Side("1 TB/s", "x"),
-        conflicting=(Side("2 TB/s", source),),
+        adopted=SourceValue("1 TB/s", "x"),
+        conflicting=(SourceValue("2 TB/s", source),),
         gap=gap,
         verdict=verdict,
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rules import bare, interval, put, sites, term
-from trnspec.checks.reconcile.sites import Relation, Term
+from trnspec.checks.reconcile.sites import PartsTerm, Relation
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, parse
 
@@ -28,7 +28,8 @@ def links(inner: str, outer: str, total: str) -> Relation:
     graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth.both", outer)
     graph = put(graph, "trainium2", "links.bandwidth.both", total)
     terms = tuple(
-        Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth.both", "between_servers.bandwidth.both")
+        PartsTerm((), s)
+        for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth.both", "between_servers.bandwidth.both")
     )
     return Relation(sites(graph, "trainium2", "links.bandwidth.both")[0], terms, "links")
 

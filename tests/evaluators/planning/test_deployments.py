@@ -14,11 +14,11 @@ import trnspec
 from tests.support.evaluations import keywords
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving_page
-from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
+from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed
 from trnspec.evaluators.planning.distribution import Distribution
-from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
+from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, RequestLimits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
-from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem
+from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
 from trnspec.evaluators.planning.sizes import _with_systems, sized
 from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
@@ -169,7 +169,7 @@ def test_errors_of_times() -> None:
 TIME = st.floats(1e-4, 1.0)
 
 
-def fleet_plan(fleet: Fleet, rate: float, spread: Spread | None = None, **more: Any) -> FleetPlan | None:
+def fleet_plan(fleet: Fleet, rate: float, spread: TimeErrors | None = None, **more: Any) -> FleetPlan | None:
     state = fleet.at(rate)
     values: dict[str, Any] = {"pools": (("any", 2),), "chips": 8.0, "decode": None, "before": None, "rents": (),
                               "evidence": None}  # fmt: skip
@@ -180,7 +180,7 @@ def fleet_plan(fleet: Fleet, rate: float, spread: Spread | None = None, **more: 
 def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: float) -> None:
     fleet = Fleet(replica=Replica.of([prompt], {1: step, 4: 2.0 * step}, first=0.0, output=20.0), replicas=3)
     plan = fleet_plan(fleet, load * fleet.saturation)
-    limits = Limits(ttft=ttft * prompt, tpot=tpot * step, percentile=90.0)
+    limits = RequestLimits(ttft=ttft * prompt, tpot=tpot * step, percentile=90.0)
 
     assert plan is not None
     times = plan.state.ttft(90.0) / limits.ttft, plan.state.tpot(90.0) / limits.tpot
@@ -196,14 +196,14 @@ def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
     quantile: float, deviation: float
 ) -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1000)
-    spread = Spread(Distribution(1.0, deviation, deviation), Distribution(1.0, deviation, deviation))
+    spread = TimeErrors(Distribution(1.0, deviation, deviation), Distribution(1.0, deviation, deviation))
     plan = fleet_plan(fleet, 1.0, spread)
 
     assert plan is not None
     lengths = equal_lengths(100, 10, 1.0)
     times = plan.percentiles(90.0, lengths, quantile)
     assert times is not None
-    limits = Limits(ttft=10.0, tpot=times[1], percentile=90.0)
+    limits = RequestLimits(ttft=10.0, tpot=times[1], percentile=90.0)
     assert plan.probability(limits, lengths) == pytest.approx(NormalDist().cdf(quantile), abs=0.02)
     worse = plan.slower(1.0)
     assert worse is not None
@@ -212,11 +212,13 @@ def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
 
 def test_a_fleet_that_is_saturated_with_longer_times() -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1)
-    plan = fleet_plan(fleet, 0.9 * fleet.saturation, Spread(Distribution(1.0, 0.5, 0.5), Distribution(1.0, 0.5, 0.5)))
+    plan = fleet_plan(
+        fleet, 0.9 * fleet.saturation, TimeErrors(Distribution(1.0, 0.5, 0.5), Distribution(1.0, 0.5, 0.5))
+    )
 
     assert plan is not None
     assert plan.slower(1.0) is None
-    assert plan.risk(Limits(ttft=1e9, tpot=1e9, percentile=50.0)) == math.inf
+    assert plan.risk(RequestLimits(ttft=1e9, tpot=1e9, percentile=50.0)) == math.inf
 
 
 def test_cost_and_energy_of_tokens() -> None:
@@ -244,8 +246,8 @@ OFFERED = {"rate": 200.0, "tp": (8,)}
 
 def test_pools_on_the_same_systems_use_all_ranks() -> None:
     q = question(**OFFERED, pools=("disaggregated",))
-    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
-    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
+    limits = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0)
+    problem = FleetProblem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
     plan = offers(problem, "trn2.48xlarge").plans[0]
     plans = _with_systems(problem, plan, plan.pools[0][1] + 1)
 
@@ -259,8 +261,8 @@ def test_pools_on_the_same_systems_use_all_ranks() -> None:
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
 def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
     q = question(**OFFERED, pools=(pools,))
-    limits, lengths = Limits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
-    problem = Problem(CAT, q, limits, lengths)
+    limits, lengths = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
+    problem = FleetProblem(CAT, q, limits, lengths)
     plan = offers(problem, "trn2.48xlarge").plans[0]
     found = sized(problem, plan)
 
@@ -277,7 +279,7 @@ def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
 def test_the_ends_of_an_interval(which: int) -> None:
     """80 % of the errors; without the slow end where it is saturated, and without any of a bound."""
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01, 4: 0.02}, first=0.0, output=10.0), replicas=1)
-    spread = Spread(Distribution(1.0, 0.1, 0.1), Distribution(1.0, 0.1, 0.1))
+    spread = TimeErrors(Distribution(1.0, 0.1, 0.1), Distribution(1.0, 0.1, 0.1))
     plans: list[Any] = [fleet_plan(fleet, share * fleet.saturation, each) for share, each in (
         (0.3, spread), (0.95, spread), (0.3, None),
     )]  # fmt: skip
@@ -295,8 +297,8 @@ def test_the_ends_of_an_interval(which: int) -> None:
 @pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
 def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
     q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
-    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
-    problem = Problem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
+    limits = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0)
+    problem = FleetProblem(CAT, q, limits, equal_lengths(2048, 256, 200.0))
     plan = offers(problem, "trn2.48xlarge").plans[0]
     count = plan.pools[0][1]
     for more in (count + 1, 2 * count + 1):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.distribution import NORMAL_90
-from trnspec.evaluators.planning.run import DAY, Goals, Plan
+from trnspec.evaluators.planning.run import DAY, Goals, RunPlan
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evaluators.planning.training import rank
 from trnspec.evaluators.prices import HourlyPrice
@@ -25,7 +25,7 @@ TIMES = st.floats(1.0, 1e8)
 WIDER = st.floats(1.001, 10.0)
 
 
-def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
+def plan(step: tuple[float, float, float | None], **changes: Any) -> RunPlan:
     """A run of 10 steps on 4 servers of 16 chips at 3 USD/h."""
     hourly = Fraction(3)
     price = HourlyPrice(hourly, Interval(hourly, hourly), (), Assumption("price", "given"))
@@ -36,7 +36,7 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
         "spares": 0.0, "power": None,
     }  # fmt: skip
     values |= changes
-    return Plan(**{"ends": (values["run"], values["run"])} | values)
+    return RunPlan(**{"ends": (values["run"], values["run"])} | values)
 
 
 def goals(**limits: Any) -> Goals:
@@ -186,7 +186,7 @@ def test_expected_values(value: float, width: float, budget: float) -> None:
 PLANS = st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4)), min_size=1, max_size=8)
 
 
-def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
+def made(step: float, hourly: float, kind: str = "estimate") -> RunPlan:
     """A plan of one server with a price, whose time is within a factor of 1.5."""
     price = HourlyPrice(
         Fraction(hourly), Interval(Fraction(hourly), Fraction(hourly)), (), Assumption("price", "given")
@@ -195,7 +195,7 @@ def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
     return plan((step, step / 1.5, 1.5 * step), rent=Rent(1, price), evidence=evidence)
 
 
-def best(plans: list[Plan], objective: Any, deadline: float | None, budget: float | None) -> Plan | None:
+def best(plans: list[RunPlan], objective: Any, deadline: float | None, budget: float | None) -> RunPlan | None:
     """The best plan that meets the goals."""
     limits = goals(deadline=deadline, budget=budget)
     first = min(plans, key=lambda plan: rank(plan, objective, limits))

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.progress import Distribution, distributed, reported
-from trnspec.evaluators.searching.files import Result, headers, load, merged, name_of, save
+from trnspec.evaluation.progress import SearchExecution, distributed, reported
+from trnspec.evaluators.searching.files import PartResult, headers, load, merged, name_of, save
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.report import run
 from trnspec.evaluators.searching.space import Search, reduced, search_of
@@ -81,7 +81,7 @@ def test_an_executor_of_threads(bytes_of_whole, tmp_path) -> None:
     search, seen = SEARCHES["serving"], []
     with (
         ThreadPoolExecutor(2) as executor,
-        distributed(Distribution(executor, 7)),
+        distributed(SearchExecution(executor, 7)),
         reported(lambda *progress: seen.append(progress)),
     ):
         kept = reduced(search)
@@ -93,7 +93,7 @@ def test_an_executor_of_threads(bytes_of_whole, tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", SEARCHES)
 def test_two_processes(mode, bytes_of_whole, tmp_path) -> None:
-    with ProcessPoolExecutor(2) as executor, distributed(Distribution(executor, 5)):
+    with ProcessPoolExecutor(2) as executor, distributed(SearchExecution(executor, 5)):
         kept = reduced(SEARCHES[mode])
     assert bytes_of_whole[mode] == written(SEARCHES[mode], kept, tmp_path)
 
@@ -116,7 +116,11 @@ def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> Non
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
         with Client(cluster) as client:
             workers = list(client.run(os.getpid).values())
-        with executor(cluster.scheduler_address) as (pool, count), distributed(Distribution(pool, 16)), reported(kill):
+        with (
+            executor(cluster.scheduler_address) as (pool, count),
+            distributed(SearchExecution(pool, 16)),
+            reported(kill),
+        ):
             kept = reduced(SEARCHES[mode])
 
     assert count == 2
@@ -214,7 +218,7 @@ def test_damaged_results_are_rejected(tmp_path) -> None:
 def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
     search = SEARCHES["training"]
     ends = [(first, search.size if last is None else last % search.size) for first, last in ends]
-    results = [Result({}, *each, search.selection.empty()) for each in ends]
+    results = [PartResult({}, *each, search.selection.empty()) for each in ends]
     if not fault:
         merged(search, results)
         return
@@ -246,7 +250,7 @@ def test_interrupted_search_keeps_results() -> None:
     question = SearchQuestion(**QUESTIONS["serving"])
     with pytest.raises(KeyboardInterrupt), reported(interrupt):
         run(CAT, question)
-    how = Distribution(interruptible=True)
+    how = SearchExecution(interruptible=True)
     with distributed(how), reported(interrupt):
         found = run(CAT, question)
     stated = {a.name: a.value for a in found.assumptions}["interrupted"]

@@ -12,7 +12,7 @@ from tests.support.programs import DATA
 from trnspec.errors import UsageError
 from trnspec.loading.host import machine as machine_
 from trnspec.loading.host import neuron_ls, nvidia_smi
-from trnspec.loading.host.machine import Input
+from trnspec.loading.host.machine import HostText
 
 HOST = DATA / "host"
 
@@ -23,7 +23,7 @@ def reader(raw: bytes):
 
 def read(raw: bytes | str):
     raw = raw.encode() if isinstance(raw, str) else raw
-    return reader(raw).read(Input("f", raw))
+    return reader(raw).read(HostText("f", raw))
 
 
 def gpus(inner: str, doctype: str = "") -> str:
@@ -81,7 +81,7 @@ def test_bad_input(raw, line, code) -> None:
 def test_size_is_limited(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(machine_, "MOST_BYTES", 100)
     (tmp_path / "big").write_bytes(b" " * 1000)
-    source = Input.read(str(tmp_path / "big"))
+    source = HostText.read(str(tmp_path / "big"))
 
     assert 101 == len(source.raw)
     with pytest.raises(UsageError, match="TRN012"):
@@ -92,7 +92,7 @@ def test_size_is_limited(monkeypatch, tmp_path) -> None:
 def test_unreadable(tmp_path, name) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(UsageError, match="TRN001"):
-        Input.read(str(tmp_path / name))
+        HostText.read(str(tmp_path / name))
 
 
 def test_unknown_fields_are_reported_with_their_lines() -> None:

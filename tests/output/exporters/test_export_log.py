@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.small_catalog import GRAPH
 from trnspec.output.exporters.export_log import ExportLog, in_unit, number
-from trnspec.output.exporters.exported import Assumption, ExportError
+from trnspec.output.exporters.exported import ExportAssumption, ExportError
 
 FULL, BOX = GRAPH.named("full"), GRAPH.named("box")
 
@@ -46,7 +46,7 @@ def test_the_same_is_noted_once() -> None:
         account.assume("a", "b")
         account.need("peak", FULL, "peak.dense.bf16")
 
-    assert (Assumption("a", "b"),) == account.assumptions
+    assert (ExportAssumption("a", "b"),) == account.assumptions
     assert 1 == len(account.used)
 
 

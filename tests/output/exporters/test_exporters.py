@@ -11,7 +11,7 @@ from tests.support.engine import everything
 from trnspec.builtin import plugin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used, markdown
+from trnspec.output.exporters.exported import Export, ExportAssumption, ExportError, Used, markdown
 from trnspec.yaml import read_file
 
 CAT = trnspec.load()
@@ -87,7 +87,7 @@ def test_the_assumptions_stand_in_the_file(format) -> None:
 
 def test_the_page_beside_a_file() -> None:
     used = Used("rate", "1 GB/s", "chip", "memory.bandwidth", "page", "2024-02")
-    made = Export("", (Assumption("rate", "peak"), Assumption("", "all of it")), (used,))
+    made = Export("", (ExportAssumption("rate", "peak"), ExportAssumption("", "all of it")), (used,))
 
     expected = [
         "# Title",

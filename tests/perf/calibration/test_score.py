@@ -14,7 +14,7 @@ from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.score import KINDS, Kind, Scored, score
+from trnspec.perf.calibration.score import KINDS, RowKind, Scored, score
 
 run = keywords(inference_)
 
@@ -39,7 +39,7 @@ def served() -> list[Scored]:
     return scored("inference_neuron")
 
 
-def cases_of(kind: str, some: list[dict[str, str]]) -> list[tuple[Kind, list[Any]]]:
+def cases_of(kind: str, some: list[dict[str, str]]) -> list[tuple[RowKind, list[Any]]]:
     return [(of, [c for c in of.read(everything(), some) if not isinstance(c, Skipped)]) for of in KINDS[kind]]
 
 

@@ -24,7 +24,7 @@ from tests.support.stored import number, read, same, sums, write
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
-from trnspec.perf.calibration.fits.fit import Fitted, Model, fit, for_chip
+from trnspec.perf.calibration.fits.fit import FitModel, Fitted, fit, for_chip
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
@@ -110,7 +110,7 @@ def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
 
 
 def of_models(
-    model: Model, plain: Model, some: list[Any], others: list[Any], holdout: Any, chip: str, known: Any
+    model: FitModel, plain: FitModel, some: list[Any], others: list[Any], holdout: Any, chip: str, known: Any
 ) -> Iterator[Fitted]:
     fitted = fit(model, some, (holdout,), known)[holdout]
     rest = {of: [c for c in others if c.chip == of] for of in dict.fromkeys(c.chip for c in others)}

@@ -10,10 +10,10 @@ from nvidia_catalog import catalog as nvidia
 
 from trnspec.api import graph
 from trnspec.perf.collectives.algorithms import plans
-from trnspec.perf.collectives.groups import Rates
+from trnspec.perf.collectives.groups import LinkRates
 from trnspec.perf.collectives.timing import time_plan
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.lowering.system import Level, LoweredSystem
 
 GIB = 2.0**30
 PASSES = ("all-reduce", "all-gather", "reduce-scatter")
@@ -51,7 +51,7 @@ def on(shape, link=10.0, degree=2.0, per_chip=1.0, latency=0.0):
         place="p",
     )
     inner = (Level(name="chip", ranks=per_chip, rate=1e6, place="m"),) if per_chip > 1 else ()
-    return System(
+    return LoweredSystem(
         name="made",
         chip="chip",
         chips=float(shape.nodes),
@@ -69,5 +69,5 @@ def on(shape, link=10.0, degree=2.0, per_chip=1.0, latency=0.0):
 
 def timings(where, of, kind, size):
     """The time of every algorithm, fastest first; of equally fast ones the one with fewer steps."""
-    found = [time_plan(plan, Rates(where), size) for plan in plans(where, of, kind)]
+    found = [time_plan(plan, LinkRates(where), size) for plan in plans(where, of, kind)]
     return sorted(found, key=lambda t: (t.time, float("inf") if t.steps is None else t.steps))

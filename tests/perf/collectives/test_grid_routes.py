@@ -15,13 +15,13 @@ from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.grid_routes import ring
-from trnspec.perf.collectives.groups import Group, Rates, group
+from trnspec.perf.collectives.groups import Group, LinkRates, group
 from trnspec.perf.collectives.groups import group as group_of
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.timing import time_plan
 from trnspec.topology import grid
-from trnspec.topology.fabric import Fabric
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -38,7 +38,7 @@ SHAPES = st.one_of(
 def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, float]:
     """The load of the busiest link of each axis: every send spread over all shortest paths, counted in the graph."""
     axes = [evolve(axis, rate=None, kind=f"axis{i}") for i, axis in enumerate(shape.axes)]
-    fabric = Fabric(shape.nodes, tuple(grid.edges(axes)))
+    fabric = FabricGraph(shape.nodes, tuple(grid.edges(axes)))
     carried: Counter[tuple[int, int]] = Counter()
     for source, target, share in sends:
         ways, hops = paths_from(fabric, source)
@@ -54,7 +54,7 @@ def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, f
     return busiest
 
 
-def paths_from(fabric: Fabric, source: int) -> tuple[Counter[int], dict[int, int]]:
+def paths_from(fabric: FabricGraph, source: int) -> tuple[Counter[int], dict[int, int]]:
     """The number of shortest paths to every chip, and their hops."""
     ways, hops, order = Counter({source: 1}), {source: 0}, [source]
     for v in order:
@@ -175,8 +175,8 @@ def test_plans_of_a_shape_without_symmetry_are_the_general_ones():
     for kind in ("all-reduce", "all-to-all"):
         of = Group(tuple(range(4)), tuple(range(4)), 1, (tuple(range(4)),))
         assert group_of(explicit) == of
-        by_name = {p.name: time_plan(p, Rates(closed), GIB).time for p in plans(closed, of, kind)}
+        by_name = {p.name: time_plan(p, LinkRates(closed), GIB).time for p in plans(closed, of, kind)}
         for plan in plans(explicit, of, kind):
             # Only on a grid is the order of the exchanges known in which all of them are single hops.
             if plan.name in by_name and plan.name != "recursive":
-                assert pytest.approx(by_name[plan.name], rel=1e-12) == time_plan(plan, Rates(explicit), GIB).time
+                assert pytest.approx(by_name[plan.name], rel=1e-12) == time_plan(plan, LinkRates(explicit), GIB).time

@@ -7,16 +7,16 @@ import pytest
 
 from tests.perf.collectives.made_systems import KINDS, near
 from tests.support.engine import everything
-from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of, timed
+from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of, timed
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, group, machine
 from trnspec.perf.lowering.system import IDEAL
 
 MIB = 2.0**20
 ALGORITHMS = ("ring", "recursive", "direct", "one-shot", "in-network")
-LL = Protocol(name="LL", algorithm="ring", call=4e-6, hop=1e-6, network_hop=2e-5, link=0.05, network=0.05)
-SIMPLE = Protocol(name="Simple", algorithm="ring", call=2e-5, hop=1e-6, network_hop=3e-5, link=0.8, network=0.6)
-NVLS = Protocol(name="NVLS", algorithm="in-network", kinds=("all-reduce",), call=5e-5, link=0.9)
+LL = LibraryProtocol(name="LL", algorithm="ring", call=4e-6, hop=1e-6, network_hop=2e-5, link=0.05, network=0.05)
+SIMPLE = LibraryProtocol(name="Simple", algorithm="ring", call=2e-5, hop=1e-6, network_hop=3e-5, link=0.8, network=0.6)
+NVLS = LibraryProtocol(name="NVLS", algorithm="in-network", kinds=("all-reduce",), call=5e-5, link=0.9)
 NCCL = Library(protocols=(LL, SIMPLE, NVLS), host=3e-5, wait=2e-5, copies=2.0)
 
 
@@ -98,7 +98,7 @@ def test_the_fastest_protocol_is_used():
 def test_a_rank_own_part_passes_its_links_too():
     numbers = rank("p5.48xlarge")
     at = shape(numbers, "all-gather", "ring", 2.0, 1.0)
-    own = Protocol(name="Simple", algorithm="ring", own=0.6)
+    own = LibraryProtocol(name="Simple", algorithm="ring", own=0.6)
 
     assert near((0.5 + 0.6 * 0.5) * MIB / 450e9) == time_of(own, at, MIB)
 

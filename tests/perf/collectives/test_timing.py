@@ -11,7 +11,7 @@ from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound, bus_factor
-from trnspec.perf.collectives.groups import Rates, fabric_level, group
+from trnspec.perf.collectives.groups import LinkRates, fabric_level, group
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.timing import fastest
 from trnspec.perf.lowering.system import UNKNOWN
@@ -120,7 +120,7 @@ def test_rates_agree_with_those_of_the_declared_links():
         linked.add(name)
         for number, axis in enumerate(level.shape.axes):
             if axis.rate is not None and axis.links:
-                found[name, number] = (axis.rate, Rates(system(name))(f"axis{number}"))
+                found[name, number] = (axis.rate, LinkRates(system(name))(f"axis{number}"))
 
     assert linked <= {*LINKED}
     assert len(found) > 8

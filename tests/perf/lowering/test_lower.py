@@ -13,14 +13,14 @@ from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.system import UNKNOWN, System
+from trnspec.perf.lowering.system import UNKNOWN, LoweredSystem
 
 GIB = 2.0**30
 INF = math.inf
 NAMES = tuple(sorted(n.name for kind in (Server, UltraServer) for n in everything().of(kind)))
 
 
-def levels(system: System) -> list[tuple[str, float, float, float]]:
+def levels(system: LoweredSystem) -> list[tuple[str, float, float, float]]:
     return [(level.name, level.ranks, level.rate, level.latency) for level in system.levels]
 
 
@@ -72,7 +72,7 @@ def test_by_hand(on):
         assert expected[3] == actual[3]
 
 
-def ordered(slow: System, value: System, fast: System) -> None:
+def ordered(slow: LoweredSystem, value: LoweredSystem, fast: LoweredSystem) -> None:
     """No figure of the slow end is better than its value, none of the fast end worse."""
     for ends in ((s.rates, s.published) for s in (slow, value, fast)):
         assert all(set(value.rates) >= set(e) for e in ends)

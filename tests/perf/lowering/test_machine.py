@@ -15,7 +15,7 @@ from tests.support.engine import system as made
 from trnspec.errors import RefusalError
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import (
-    Group,
+    GroupCost,
     Machine,
     carried,
     group,
@@ -71,7 +71,7 @@ def test_group_is_the_pipelined_hierarchical_collective(n, stride):
 
 @given(st.sampled_from(SYSTEMS), st.sampled_from([1.0, 2.0, 3.0, 7.0, 32.0, 1000.0]), st.sampled_from([IDEAL, FITTED]))
 def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
-    assert Group(0.0, 0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
+    assert GroupCost(0.0, 0.0, 0.0, 0.0, 0.0) == group(machine(system, efficiency, "bf16"), 1.0, stride)
 
 
 @given(st.integers(1, 600), st.integers(1, 64), st.sampled_from(SYSTEMS))

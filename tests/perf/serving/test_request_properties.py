@@ -14,7 +14,7 @@ from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
 from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Context, Deployment, Pass, Serving
+from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Context, Deployment, PassTime, Serving
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
 from trnspec.perf.work.transformer import transformer
@@ -77,7 +77,7 @@ def servings(draw):
     return Serving(**shares, **times, **rest)
 
 
-def summed(found: Pass) -> float:
+def summed(found: PassTime) -> float:
     total = found.matrices
     for name in PARTS[2:]:
         total = total + getattr(found, name)
@@ -155,8 +155,8 @@ def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, 
 def flat(found: Served):
     for field in attrs.fields(Served):
         value = getattr(found, field.name)
-        if isinstance(value, Pass):
-            yield from ((f"{field.name}.{f.name}", getattr(value, f.name)) for f in attrs.fields(Pass))
+        if isinstance(value, PassTime):
+            yield from ((f"{field.name}.{f.name}", getattr(value, f.name)) for f in attrs.fields(PassTime))
         else:
             yield field.name, value
 

@@ -15,7 +15,7 @@ from trnspec.evaluators.fit import Demand
 from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.grid import Grid, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
-from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates, Goal, Kept, Limit, Selection
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates, ConfigurationSelection, Goal, Kept, TimeLimit
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 from trnspec.perf.work.layout import Layout
@@ -174,8 +174,8 @@ def pieces_of(estimator: Estimator, grids: list[Grid]) -> list[TrainingPiece]:
 
 def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Question, brute: list[Kept]) -> None:
     assert len([k for k in brute if len(k)]) >= 4
-    pieces, selection = pieces_of(*question), Selection(Goal("step_time"), 3)
-    kept, plain, limit = selection.empty(), selection.empty(), Limit(3)
+    pieces, selection = pieces_of(*question), ConfigurationSelection(Goal("step_time"), 3)
+    kept, plain, limit = selection.empty(), selection.empty(), TimeLimit(3)
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take, limit)
         piece.search(piece.offset, piece.offset + piece.size, plain.take)

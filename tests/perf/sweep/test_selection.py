@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.perf.sweep.reductions import Candidates, Goal, Rows, Selection, front
+from trnspec.perf.sweep.reductions import Candidates, Configurations, ConfigurationSelection, Goal, front
 
 
 def candidates(start: int, reasons, measures) -> Candidates:
@@ -40,7 +40,9 @@ def dominates(one: dict, other: dict, goals, first: int, second: int) -> bool:
 @given(rows=st.lists(MEASURES, max_size=12))
 def test_front(count, rows) -> None:
     goals = GOALS[:count]
-    found = front(Rows.of(range(len(rows)), {n: [r[n] for r in rows] for n in ("bound", "a", "b", "c")}), goals)
+    found = front(
+        Configurations.of(range(len(rows)), {n: [r[n] for r in rows] for n in ("bound", "a", "b", "c")}), goals
+    )
     expected = [
         i for i, row in enumerate(rows) if not any(dominates(other, row, goals, j, i) for j, other in enumerate(rows))
     ]
@@ -55,7 +57,7 @@ def test_front(count, rows) -> None:
     fronted=st.booleans(),
 )
 def test_kept(rows, cut, top, fronted) -> None:
-    selection = Selection(GOALS[1], top, GOALS[:2] if fronted else (), ranged=("c",))
+    selection = ConfigurationSelection(GOALS[1], top, GOALS[:2] if fronted else (), ranged=("c",))
     measures = [{**m, "excess": m["a"] + 1.5} for m, _ in rows]
     parts = [(0, rows[:cut]), (cut, rows[cut:])]
     taken, merged = selection.empty(), selection.empty()
@@ -82,7 +84,7 @@ def test_kept(rows, cut, top, fronted) -> None:
 
 
 def test_an_unknown_goal_is_a_reason() -> None:
-    kept = Selection(Goal("usd"), 3).empty()
+    kept = ConfigurationSelection(Goal("usd"), 3).empty()
     kept.take(candidates(0, ["", "", "rank-count"], [{"bound": 0.0, "usd": None}] * 3))
     kept.take(candidates(3, [""], [{"bound": 0.0, "usd": 1.0}]))
 

@@ -22,7 +22,7 @@ from trnspec.perf.training.timeline import (
     COMPUTE,
     MOST,
     SLACK,
-    Pass,
+    MicrobatchPass,
     Passes,
     Timeline,
     passes_of,
@@ -47,8 +47,8 @@ def passes(schedule: str, p: int, m: int, v: int = 1, *, f=1.0, b=2.0, w=0.0, he
 
 def check(drawn: Timeline, total: float) -> None:
     """The parts of every stage sum to the step time, one after the other; every pass follows its inputs."""
-    ends: dict[Pass, float] = {}
-    starts: dict[Pass, float] = {}
+    ends: dict[MicrobatchPass, float] = {}
+    starts: dict[MicrobatchPass, float] = {}
     for stage in range(drawn.stages):
         events = drawn.of(stage)
         assert total == pytest.approx(math.fsum(e.duration for e in events), rel=1e-9)
@@ -64,7 +64,7 @@ def check(drawn: Timeline, total: float) -> None:
     for one, start in starts.items():
         key = one.kind, one.microbatch, one.chunk, one.stage
         needed = folded_inputs(key, p) if drawn.is_v_shaped else inputs(key, p, v)
-        assert all(ends[Pass(*each)] <= start * (1 + 1e-12) for each in needed)
+        assert all(ends[MicrobatchPass(*each)] <= start * (1 + 1e-12) for each in needed)
 
 
 @given(p=st.integers(1, 6), rounds=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES, head=TIMES, end=TIMES)

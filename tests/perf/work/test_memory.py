@@ -34,7 +34,7 @@ from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.activations import layer_activations, stage_activations
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
 from trnspec.perf.work.memory import (
-    Memory,
+    RankMemory,
     cache,
     held_parameters,
     inference_memory,
@@ -236,7 +236,7 @@ def test_measured_memory_of_torchtitan():
 
 
 TRANSFORMERS = st.sampled_from([LLAMA_3_8B, LLAMA_3_70B, GPT_175B, MIXTRAL, LATENT])
-NAMES = [f.name for f in attrs.fields(Memory)]
+NAMES = [f.name for f in attrs.fields(RankMemory)]
 
 
 def counts(*values: float) -> st.SearchStrategy[float]:
@@ -260,7 +260,7 @@ def any_layouts(draw: st.DrawFn) -> Layout:
 RUNTIMES = st.builds(Runtime, dropout=counts(0, 1), activation_bytes=counts(1, 2, 4))
 
 
-def bits(memory: Memory) -> list[str]:
+def bits(memory: RankMemory) -> list[str]:
     return [float(getattr(memory, name)).hex() for name in NAMES]
 
 

@@ -16,7 +16,7 @@ from trnspec.catalog.query.tree import (
     Comparison,
     Known,
     Measure,
-    Number,
+    NumberLiteral,
     Operand,
     PathTerm,
     QueryError,
@@ -209,7 +209,7 @@ class Check:
         if isinstance(kind, Dimension):
             return self._amount(kind, column, literal)
         if kind is Sort.COUNT:
-            if isinstance(literal, Number):
+            if isinstance(literal, NumberLiteral):
                 return literal.value
             raise self.refuse(f"{column}: compare it with a number without unit", literal)
         if not isinstance(literal, Word):
@@ -224,7 +224,7 @@ class Check:
         return self._word(column, literal)
 
     def _amount(self, kind: Dimension, column: QueryColumn, literal: Operand) -> Amount:
-        if isinstance(literal, Number):
+        if isinstance(literal, NumberLiteral):
             if kind is Dimension.RATIO:
                 return Amount.of(parse(f"{literal.text}x"))
             raise self.refuse(f"{column}, and a number alone has no unit", literal, f"such as {literal} {kind.usual}")

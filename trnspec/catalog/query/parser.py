@@ -17,7 +17,7 @@ from trnspec.catalog.query.tree import (
     Known,
     Measure,
     Not,
-    Number,
+    NumberLiteral,
     Operand,
     Or,
     PathTerm,
@@ -88,7 +88,7 @@ def _keyword(token: Token) -> str:
     return word if token.kind == "path" and word in KEYWORDS else ""
 
 
-class _Reader:
+class _QueryParser:
     """A recursive-descent parser of the tokens of one text."""
 
     def __init__(self, text: str, units: UnitTable = UNITS, *, flags: bool = False) -> None:
@@ -202,14 +202,14 @@ class _Reader:
             return self.measure(self.take())
         return self.term()
 
-    def measure(self, token: Token) -> Measure | Number:
+    def measure(self, token: Token) -> Measure | NumberLiteral:
         try:
             # Figures have no percentages; measures of evaluations have.
             percent = self.flags and token.unit == "%"
             quantity = parse(f"{Decimal(token.text) / 100:f}x") if percent else read_number(token, self.units)
         except QuantityError as error:
             raise self.refuse(str(error), token, error.hint) from error
-        return Measure(quantity, token.span) if token.unit else Number(token.text, token.span)
+        return Measure(quantity, token.span) if token.unit else NumberLiteral(token.text, token.span)
 
     def term(self) -> Term:
         top = self.path()
@@ -233,7 +233,7 @@ def parse_query(text: str, units: UnitTable = UNITS) -> Query:
         QueryError: It does not follow the grammar; the message marks the position.
         UsageError: It is longer than a query may be.
     """
-    return _Reader(text, units).query()
+    return _QueryParser(text, units).query()
 
 
 def parse_condition(text: str, units: UnitTable = UNITS) -> Condition:
@@ -243,7 +243,7 @@ def parse_condition(text: str, units: UnitTable = UNITS) -> Condition:
         QueryError: It does not follow the grammar; the message marks the position.
         UsageError: It is longer than a query may be.
     """
-    reader = _Reader(text, units, flags=True)
+    reader = _QueryParser(text, units, flags=True)
     condition = reader.any_of()
     reader.finish("'and', 'or' or the end", reader.after())
     return condition
@@ -256,7 +256,7 @@ def parse_term(text: str) -> Term:
         QueryError: It is something else.
         UsageError: It is longer than a query may be.
     """
-    reader = _Reader(text)
+    reader = _QueryParser(text)
     term = reader.term()
     reader.finish("the end", "a column is a path, or one path over another")
     return term

@@ -97,7 +97,7 @@ class Measure:
 
 
 @frozen
-class Number:
+class NumberLiteral:
     """A number without a unit: ``16``."""
 
     text: str
@@ -125,7 +125,7 @@ class Word:
 
 
 Term = PathTerm | Quotient
-Operand = PathTerm | Quotient | Measure | Number | Word
+Operand = PathTerm | Quotient | Measure | NumberLiteral | Word
 
 
 @frozen

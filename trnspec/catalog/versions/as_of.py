@@ -104,7 +104,7 @@ def _remove_dangling(graph: Graph, kept: dict[str, Node[Any]], unknown: dict[str
 
 
 @frozen
-class _Candidate:
+class _DatedClaim:
     """A claim published by the date."""
 
     claim: Claim
@@ -131,7 +131,7 @@ class _Dated:
     graph: Graph
     node: Node[Any]
     limit: str
-    adopted: dict[Path, _Candidate] = field(factory=dict)
+    adopted: dict[Path, _DatedClaim] = field(factory=dict)
     lost: dict[Path, str] = field(factory=dict)
 
     def result(self) -> Node[Any] | str:
@@ -190,7 +190,7 @@ class _Dated:
         spec = self.node.spec
         yield from dict.fromkeys((*(p for p, _, _ in leaves(spec, ("spec",))), *self._claims_by_path))
 
-    def _chosen(self, path: Path) -> _Candidate | None:
+    def _chosen(self, path: Path) -> _DatedClaim | None:
         """The claim to adopt at a path; ``None`` keeps the value, or records it as lost."""
         node = self.node
         shape = shape_in_document(type(node.spec), path)
@@ -215,7 +215,7 @@ class _Dated:
             return None
         return max((c for c in candidates if _same(c, deciding)), key=lambda c: c.near)
 
-    def _candidates(self, path: Path, shape: Shape) -> Iterator[_Candidate]:
+    def _candidates(self, path: Path, shape: Shape) -> Iterator[_DatedClaim]:
         for claim in self._claims_by_path.get(path, ()):
             source = self._source(claim.source.name)
             if claim.verdict not in (*_CURRENT, _SUPERSEDED) or source is None:
@@ -223,7 +223,7 @@ class _Dated:
             says = _typed(claim.says, shape, self.node.units)
             if says is not None and end(source.as_of) <= self.limit:
                 inferred = source.dating == "not-before"
-                yield _Candidate(claim, source, inferred, says)
+                yield _DatedClaim(claim, source, inferred, says)
 
     def _later(self, path: Path, figure: Figure) -> str:
         """The message with the date at which a figure was first published."""
@@ -236,7 +236,7 @@ class _Dated:
         verb = "was first derived from" if figure.derived is not None else "was first published by"
         return f"{verb} {dates[0][1]}, of {self._date(dates[0][1])}"
 
-    def _adopt(self, data: dict[str, Any], path: Path, chosen: _Candidate) -> None:
+    def _adopt(self, data: dict[str, Any], path: Path, chosen: _DatedClaim) -> None:
         self.adopted[path] = chosen
         claim = chosen.claim
         value: Any = chosen.says
@@ -308,7 +308,7 @@ def _overlap(one: Quantity | int | str, other: Quantity | int | str) -> bool:
     return one == other
 
 
-def _same(one: _Candidate, deciding: _Candidate) -> bool:
+def _same(one: _DatedClaim, deciding: _DatedClaim) -> bool:
     """True if two claims give the same value: both today's, or neither today's and they overlap."""
     current = [c.claim.verdict in _CURRENT for c in (one, deciding)]
     return one is deciding or all(current) or (not any(current) and _overlap(one.says, deciding.says))

@@ -28,7 +28,7 @@ _IN_FIGURES = ("source", "where")
 
 
 @frozen
-class Side:
+class DiffSide:
     """One of the two sides of a difference.
 
     Attributes:
@@ -72,8 +72,8 @@ class Change:
 
     of: str
     at: str
-    old: Side | None
-    new: Side | None
+    old: DiffSide | None
+    new: DiffSide | None
     ratio: float | None = None
     verdict: str = ""
     reason: str = ""
@@ -213,12 +213,12 @@ def _figures(old: Graph, before: Node[Any], new: Graph, after: Node[Any]) -> Ite
         yield Change(before.name, at, first, second, ratio, verdict, reason)
 
 
-def _side(figure: Stated | None) -> Side | None:
+def _side(figure: Stated | None) -> DiffSide | None:
     if figure is None:
         return None
     where = figure.where or ""
     title, derived = figure.source_title, figure.derived or ""
-    return Side(figure.value.text, figure.source_name, title, figure.as_of, where, derived)
+    return DiffSide(figure.value.text, figure.source_name, title, figure.as_of, where, derived)
 
 
 def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
@@ -249,7 +249,7 @@ def _words(before: Node[Any], after: Node[Any]) -> Iterator[Change]:
     one, two = dict(_leaves(before)), dict(_leaves(after))
     for at in dict.fromkeys((*one, *two)):
         if one.get(at) != two.get(at):
-            old, new = (None if v is None else Side(v) for v in (one.get(at), two.get(at)))
+            old, new = (None if v is None else DiffSide(v) for v in (one.get(at), two.get(at)))
             yield Change(before.name, at, old, new)
 
 
@@ -328,7 +328,7 @@ def _document(differences: Differences, name: str) -> Iterator[str]:
         yield f"  claims: {', '.join(f'{n} {word}' for n, word in parts if n)}"
 
 
-def _text(side: Side | None) -> str:
+def _text(side: DiffSide | None) -> str:
     return "nothing" if side is None else side.says
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from trnspec.checks.reconcile.conflicts import causes, conflicts
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums, sums_by_source
-from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import inherited
@@ -29,7 +29,7 @@ Rounding = Literal["explains it", "explains it only if trailing zeros are not si
 
 
 @frozen
-class Side:
+class SourceValue:
     """The value of one source.
 
     Attributes:
@@ -63,8 +63,8 @@ class Disagreement:
 
     name: str
     at: str
-    adopted: Side | None
-    conflicting: tuple[Side, ...]
+    adopted: SourceValue | None
+    conflicting: tuple[SourceValue, ...]
     gap: float | None = None
     rounding: Rounding = "-"
     causes: tuple[Explanation, ...] = ()
@@ -121,14 +121,14 @@ def _findings(graph: Graph) -> Iterator[Disagreement]:
         site, relation = suspect.site, suspect.failing[0]
         expected = relation.expects(site)
         others = tuple(
-            Side(str(s.value), s.node.claims[s.claim].source.name if s.claim is not None else s.node.name)
+            SourceValue(str(s.value), s.node.claims[s.claim].source.name if s.claim is not None else s.node.name)
             for s in relation.sites
             if s.key != site.key
         )
         yield Disagreement(
             name=site.node.name,
             at=dotted(site.path),
-            adopted=Side(str(site.value), "found"),
+            adopted=SourceValue(str(site.value), "found"),
             conflicting=others,
             gap=None if expected is None else _gap(expected, site.interval),
             rounding="cannot explain it",
@@ -177,7 +177,7 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
                 name=total.node.name,
                 at=dotted(total.path),
                 adopted=_of(graph, value, _source(total)),
-                conflicting=(Side(computed, "computed"),),
+                conflicting=(SourceValue(computed, "computed"),),
                 gap=_gap(relation.expected, total.interval),
                 rounding="explains it",
                 causes=(Explanation("coarse", f"{value} has {digits}, so most values agree with it"),),
@@ -268,17 +268,17 @@ def _disagreement(
     )
 
 
-def _side(graph: Graph, claim: Claim) -> Side:
+def _side(graph: Graph, claim: Claim) -> SourceValue:
     return _of(graph, claim.says, claim.source.name, claim.where or "")
 
 
-def _of(graph: Graph, says: object, name: str, where: str = "") -> Side:
-    return Side(str(says), name, _date(graph, name), where)
+def _of(graph: Graph, says: object, name: str, where: str = "") -> SourceValue:
+    return SourceValue(str(says), name, _date(graph, name), where)
 
 
 def _adopted(
     graph: Graph, node: Node[Any], path: Path, skeletons: dict[tuple[str, Path], Relation]
-) -> tuple[Side | None, Interval | None, tuple[Term, ...]]:
+) -> tuple[SourceValue | None, Interval | None, tuple[PartsTerm, ...]]:
     """The adopted figure at a path, or else the sum of its parts; and the terms of the sum."""
     skeleton = skeletons.get((node.name, path))
     terms = skeleton.terms if skeleton is not None else ()
@@ -292,7 +292,7 @@ def _adopted(
         value, expected = skeleton.terms[0].part.value, skeleton.expected
         if isinstance(value, Quantity) and expected.high is not None:
             text = render(expected.middle, value.unit, value.digits + 2)
-            return Side(f"{text} = {skeleton.terms[0]}", "computed"), expected, terms
+            return SourceValue(f"{text} = {skeleton.terms[0]}", "computed"), expected, terms
     return None, None, ()
 
 
@@ -314,11 +314,11 @@ def _rounding(value: Quantity | int, interval: Interval) -> Rounding:
 
 
 def _causes(
-    site: Site, value: Quantity | int, interval: Interval, terms: tuple[Term, ...], graph: Graph
+    site: Site, value: Quantity | int, interval: Interval, terms: tuple[PartsTerm, ...], graph: Graph
 ) -> Iterator[Explanation]:
     assert site.claim is not None  # only claims have verdicts
     if isinstance(value, Quantity):
-        yield from explain_case(Case(site, value, (interval,), terms, (), graph))
+        yield from explain_case(Mismatch(site, value, (interval,), terms, (), graph))
     claim = site.node.claims[site.claim]
     older, newer = _date(graph, claim.source.name), _date(graph, _source(Site(site.node, site.path)))
     if claim.verdict == "superseded" and older and newer and older < newer:

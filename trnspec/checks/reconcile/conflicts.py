@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.hints import NOT_EXPLAINED, sentence
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.checks.reconcile.sites import CLAIM, PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import Suspect, precedence
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
@@ -120,7 +120,7 @@ def _measures(site: Site) -> bool:
 
 
 def _relation(site: Site, other: Site) -> Relation:
-    return Relation(site, (Term((), other),), CLAIM)
+    return Relation(site, (PartsTerm((), other),), CLAIM)
 
 
 def _precedence(site: Site, graph: Graph) -> tuple[tuple[bool, str, int], int]:
@@ -144,12 +144,12 @@ def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
     terms, shares = list(relation.terms), []
     for counts, whole in _multiples(graph).get((site.node.name, site.path), ()):
         # The claim may be of one part instead of the whole, or the reverse.
-        term = Term(counts, site)
+        term = PartsTerm(counts, site)
         if whole:
             terms.append(term)
         else:
             shares.append((term.times, value))
-    explanations = explain_case(Case(site, value, (other.interval,), tuple(terms), tuple(shares), graph))
+    explanations = explain_case(Mismatch(site, value, (other.interval,), tuple(terms), tuple(shares), graph))
     # Another open claim with the same value is not an explanation.
     return [e for e in explanations if not (e.id == "older-claim" and "(agrees)" in e.sentence)]
 

@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.lookalikes import is_related, lookalikes
 from trnspec.checks.reconcile.relations import failing
-from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.plugins.failures import call_seconds, contained
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
@@ -44,11 +44,13 @@ class Explanation:
     sentence: str
 
 
-_EXTRA: ContextVar[tuple[Callable[[Case], Iterator[Explanation]], ...]] = ContextVar("trnspec_hypotheses", default=())
+_EXTRA: ContextVar[tuple[Callable[[Mismatch], Iterator[Explanation]], ...]] = ContextVar(
+    "trnspec_hypotheses", default=()
+)
 
 
 @frozen
-class Case:
+class Mismatch:
     """A figure that disagrees, and the values that it should agree with.
 
     Attributes:
@@ -63,7 +65,7 @@ class Case:
     site: Site
     quantity: Quantity
     wanted: tuple[Interval, ...]
-    terms: tuple[Term, ...]
+    terms: tuple[PartsTerm, ...]
     shares: tuple[tuple[Fraction, Quantity], ...]
     graph: Graph
 
@@ -125,9 +127,9 @@ def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
 
 def case_of(
     site: Site, quantity: Quantity, wanted: Iterable[Interval], relations: Iterable[Relation], graph: Graph
-) -> Case:
+) -> Mismatch:
     """The case of a figure, with the parts and the totals that it has in some relations."""
-    terms: list[Term] = []
+    terms: list[PartsTerm] = []
     shares: list[tuple[Fraction, Quantity]] = []
     for relation in relations:
         total = relation.total.value
@@ -135,10 +137,10 @@ def case_of(
             terms += relation.terms if len(relation.terms) == 1 else ()
         elif isinstance(total, Quantity):
             shares += [(term.times, total) for term in relation.terms if term.part.key == site.key]
-    return Case(site, quantity, tuple(wanted), tuple(terms), tuple(shares), graph)
+    return Mismatch(site, quantity, tuple(wanted), tuple(terms), tuple(shares), graph)
 
 
-def explain_case(case: Case) -> list[Explanation]:
+def explain_case(case: Mismatch) -> list[Explanation]:
     """Every hypothesis that closes the gap of a case, each sentence once.
 
     If rounding alone explains the difference there is no gap, and only truncation is evaluated.
@@ -155,7 +157,7 @@ def explain_case(case: Case) -> list[Explanation]:
 
 
 @contextmanager
-def extra_hypotheses(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], ...]) -> Iterator[None]:
+def extra_hypotheses(hypotheses: tuple[Callable[[Mismatch], Iterator[Explanation]], ...]) -> Iterator[None]:
     """A context in which the hypotheses of plugins are evaluated after the built-in ones."""
     token = _EXTRA.set(hypotheses)
     try:
@@ -164,7 +166,7 @@ def extra_hypotheses(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], 
         _EXTRA.reset(token)
 
 
-def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
+def _guarded(hypothesis: Callable[[Mismatch], Iterator[Explanation]], case: Mismatch) -> list[Explanation]:
     try:
         with contained(call_seconds()):
             return list(hypothesis(case))
@@ -175,7 +177,7 @@ def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) ->
         return [Explanation("failed", f"unknown; the hypothesis {name} failed: {type(error).__name__}: {error}")]
 
 
-def _zeros(case: Case) -> Iterator[Explanation]:
+def _zeros(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     loose = quantity.loose
     if quantity.min_digits == 1 and loose.high is not None and str(quantity.number.numerator).rstrip("0") == "1":
@@ -189,7 +191,7 @@ def _zeros(case: Case) -> Iterator[Explanation]:
         yield Explanation("rounding", f"rounding: the interval of {quantity} begins where the expected one ends")
 
 
-def _truncation(case: Case) -> Iterator[Explanation]:
+def _truncation(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
     if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in (w.middle for w in case.wanted)):
@@ -199,7 +201,7 @@ def _truncation(case: Case) -> Iterator[Explanation]:
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
 
 
-def _truncated_zeros(case: Case) -> Iterator[Explanation]:
+def _truncated_zeros(case: Mismatch) -> Iterator[Explanation]:
     """The same hypothesis for zeros that may not be significant: less specific, because it is a wide interval."""
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
@@ -219,7 +221,7 @@ def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
     return Interval(quantity.value, quantity.value + step)
 
 
-def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
+def _alike(case: Mismatch) -> Iterator[tuple[PartsTerm, Quantity]]:
     """The terms that would close the gap, each with its part, if part and total have the same dimension."""
     for term in case.terms:
         part = term.part.value
@@ -227,7 +229,7 @@ def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
             yield term, part
 
 
-def _chained(case: Case) -> Iterator[Explanation]:
+def _chained(case: Mismatch) -> Iterator[Explanation]:
     """The total was computed from rounded parts or groups: 4 x 10.7, where 10.7 was already rounded."""
     quantity = case.quantity
     if _spelled(quantity.unit)[1]:
@@ -248,7 +250,7 @@ _ROUGH = Fraction(7, 100)
 """The most by which rounding changes a figure before it is multiplied: published are 10.7 cut to 10, but not 2.2 to 2."""
 
 
-def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
+def _groups(term: PartsTerm, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
     """The number of groups of parts and the value of one group, from the largest groups to single parts."""
     outer = term.factor
     for count in term.counts:
@@ -268,7 +270,7 @@ def _cut(value: Fraction, like: Quantity) -> Quantity:
 _THOUSANDS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 
 
-def _thousands(case: Case) -> Iterator[Explanation]:
+def _thousands(case: Mismatch) -> Iterator[Explanation]:
     """A point where the number has a comma: 1.299 TFLOPS for 1,299 TFLOPS."""
     meant = with_comma(case.quantity)
     if meant and case.closes(case.printed.scaled(1000)):
@@ -280,7 +282,7 @@ def with_comma(quantity: Quantity) -> str:
     return quantity.text.replace(".", ",", 1) if _THOUSANDS.match(quantity.text) else ""
 
 
-def _binary(case: Case) -> Iterator[Explanation]:
+def _binary(case: Mismatch) -> Iterator[Explanation]:
     """A capacity in binary units that was computed with powers of 1,000: 512,000 MiB for 524,288 MiB."""
     quantity, printed = case.quantity, case.printed
     if quantity.dimension is not Dimension.INFORMATION or not _spelled(quantity.unit)[1] or any(_units(case)):
@@ -297,7 +299,7 @@ def _binary(case: Case) -> Iterator[Explanation]:
             return
 
 
-def _units(case: Case) -> Iterator[Explanation]:
+def _units(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_thousands(case)):
         return  # the same digits with another prefix
@@ -340,7 +342,7 @@ def number(quantity: Quantity) -> str:
 _TWO, _TEN = Fraction(2), Fraction(10)
 
 
-def _point(case: Case) -> Iterator[Explanation]:
+def _point(case: Mismatch) -> Iterator[Explanation]:
     for factor, words in ((_TEN, "one place too far left"), (1 / _TEN, "one place too far right")):
         if case.closes(case.times(factor)):
             yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or superfluous")
@@ -349,7 +351,7 @@ def _point(case: Case) -> Iterator[Explanation]:
 _DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate"})
 
 
-def _direction(case: Case) -> Iterator[Explanation]:
+def _direction(case: Mismatch) -> Iterator[Explanation]:
     if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
         return
     if case.fits(case.times(_TWO)):
@@ -358,7 +360,7 @@ def _direction(case: Case) -> Iterator[Explanation]:
         yield Explanation("both-directions", f"both directions instead of one: half of {case.quantity} closes the gap")
 
 
-def _part(case: Case) -> Iterator[Explanation]:
+def _part(case: Mismatch) -> Iterator[Explanation]:
     shares: set[Fraction] = set()
     for term, part in _alike(case):
         for share, group in _groups(term, part):
@@ -378,7 +380,7 @@ def _part(case: Case) -> Iterator[Explanation]:
             yield Explanation("whole-for-part", f"the total, {total}, was used for one part")
 
 
-def _wrong_count(case: Case, *, near: bool = False) -> Iterator[Explanation]:
+def _wrong_count(case: Mismatch, *, near: bool = False) -> Iterator[Explanation]:
     """Another number of parts; ``near``: a count that is written by mistake, one more or less, twice or half as many."""
     quantity = case.quantity
     if any(_units(case)) or any(_point(case)):
@@ -401,7 +403,7 @@ def _wrong_count(case: Case, *, near: bool = False) -> Iterator[Explanation]:
             yield Explanation("wrong-count", f"a wrong count: {quantity} is {times} x {part}, not {term.times} x")
 
 
-def _near(term: Term) -> set[Fraction]:
+def _near(term: PartsTerm) -> set[Fraction]:
     """The counts that are written by mistake: one more or less of any part, twice or half as many."""
     counts: set[Fraction] = set()
     for count in term.counts:
@@ -412,7 +414,7 @@ def _near(term: Term) -> set[Fraction]:
     return counts
 
 
-def _copied(case: Case, kind: str) -> Iterator[Explanation]:
+def _copied(case: Mismatch, kind: str) -> Iterator[Explanation]:
     """The figure of another row, kind of rate, older claim or document was used, or one to compute the total from.
 
     Args:
@@ -441,7 +443,7 @@ _BY_CHANCE = 3
 """Digits from which two figures are seldom equal by chance."""
 
 
-def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
+def _others(case: Mismatch, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
     """The figures that could have been used at a place, each with whether it has the same digits."""
     for other in lookalikes(home, case.site, case.graph):
         interval = other.quantity.interval.scaled(times)
@@ -453,7 +455,7 @@ def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanati
             yield Explanation(other.id, f"{other.words}: {formula}"), value == case.quantity.value
 
 
-def _doubled(case: Case) -> Iterator[Explanation]:
+def _doubled(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_direction(case)) or quantity.qualifier is not Qualifier.EXACT:
         return
@@ -463,7 +465,7 @@ def _doubled(case: Case) -> Iterator[Explanation]:
         yield Explanation("halved", f"only half of it: 2 x {quantity} closes the gap")
 
 
-def _slip(case: Case) -> Iterator[Explanation]:
+def _slip(case: Mismatch) -> Iterator[Explanation]:
     """Two adjacent digits are swapped, or one digit is another: at one place only, and not the last by one."""
     quantity = case.quantity
     if not case.wanted or any(quantity.interval.gap(w) == 0 for w in case.wanted):
@@ -494,7 +496,7 @@ def _slip(case: Case) -> Iterator[Explanation]:
         yield Explanation("one-digit", f"one digit differs from {text}")
 
 
-_HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
+_HYPOTHESES: tuple[Callable[[Mismatch], Iterator[Explanation]], ...] = (
     _thousands,
     _units,
     _binary,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, case_of, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, case_of, explain_case
 from trnspec.checks.reconcile.relations import sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import did_you_mean
@@ -139,7 +139,7 @@ def _measured(spec: type[Any], path: Path) -> bool:
     return isinstance(shape_at(spec, path), (FigureShape, NumberShape))
 
 
-def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Case:
+def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Mismatch:
     """The case of a figure that disagrees with one value: its parts, and the totals that it is a part of."""
     known = (r for r in sums(graph) if all(s.value is not None for term in r.terms for s in (*term.counts, term.part)))
     return case_of(site, stated, [interval], known, graph)

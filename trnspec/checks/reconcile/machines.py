@@ -18,20 +18,20 @@ from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
 from trnspec.graph.provenance import inherited
 from trnspec.graph.quotes import upper_power
-from trnspec.loading.host.machine import Machine
+from trnspec.loading.host.machine import HostMachine
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import render
 from trnspec.topology.compare import difference
-from trnspec.topology.fabric import Fabric, TopologyError, asymmetries
+from trnspec.topology.fabric import FabricGraph, TopologyError, asymmetries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.graph.graph import Graph
-    from trnspec.loading.host.machine import Device
+    from trnspec.loading.host.machine import Accelerator
     from trnspec.model.document import Node
 
 Outcome = Literal["agrees", "differs", "not reported", "not stated"]
@@ -44,7 +44,7 @@ _TRANSFER = {1: Fraction(2), 2: Fraction(4), 3: Fraction(8), 4: Fraction(16), 5:
 
 
 @frozen(kw_only=True)
-class Row:
+class PropertyRow:
     """One property of a machine and its counterpart in the catalog.
 
     Attributes:
@@ -69,7 +69,7 @@ class Row:
 
 
 @frozen(kw_only=True)
-class Comparison:
+class MachineComparison:
     """A machine compared with a catalog.
 
     Attributes:
@@ -81,12 +81,12 @@ class Comparison:
         rows: The properties.
     """
 
-    machine: Machine
+    machine: HostMachine
     server: str
     chip: str
     reason: str
     candidates: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PropertyRow, ...]
 
     @property
     def differs(self) -> bool:
@@ -100,7 +100,7 @@ def slug(product: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", product.lower()).strip("-")
 
 
-def compare(graph: Graph, machine: Machine, name: str | None = None) -> Comparison:
+def compare(graph: Graph, machine: HostMachine, name: str | None = None) -> MachineComparison:
     """Compare a machine with a server of a catalog.
 
     Raises:
@@ -129,7 +129,7 @@ def compare(graph: Graph, machine: Machine, name: str | None = None) -> Comparis
         tables = [{r.property: r for r in _rows(graph, machine, s)} for s in fitting]
         shared = tuple(_shared(tables))
         chips_of = {s.spec.chips.chip.name for s in fitting}
-        return Comparison(
+        return MachineComparison(
             machine=machine,
             server="",
             chip=chips_of.pop() if len(chips_of) == 1 else "",
@@ -146,14 +146,14 @@ def compare(graph: Graph, machine: Machine, name: str | None = None) -> Comparis
     only = next(iter(chips.values())) if len(chips) == 1 and not missing else None
     rows = tuple(_of_chip(graph, machine, only)) if only is not None else ()
     name = only.name if only is not None else ""
-    return Comparison(machine=machine, server="", chip=name, reason=reason, candidates=(), rows=rows)
+    return MachineComparison(machine=machine, server="", chip=name, reason=reason, candidates=(), rows=rows)
 
 
 _VENDOR = "nvidia-"
 """The beginning of the product names of NVIDIA as aliases."""
 
 
-def _shared(tables: list[dict[str, Row]]) -> Iterator[Row]:
+def _shared(tables: list[dict[str, PropertyRow]]) -> Iterator[PropertyRow]:
     """The rows that several candidates state alike; where their documents differ, without document and source."""
     for title, row in tables[0].items():
         rows = [t[title] for t in tables if title in t]
@@ -174,7 +174,7 @@ def _chip(graph: Graph, product: str) -> Node[Chip] | None:
     return found if found is not None and isinstance(found.spec, Chip) else None
 
 
-def _described(machine: Machine) -> str:
+def _described(machine: HostMachine) -> str:
     first = machine.devices[0]
     texts = [f"{machine.attached or len(machine.devices)} x {first.name or 'device'}"]
     if first.memory is not None:
@@ -185,7 +185,7 @@ def _described(machine: Machine) -> str:
     return ", ".join(texts)
 
 
-def _fits(graph: Graph, machine: Machine, server: Node[Server]) -> bool:
+def _fits(graph: Graph, machine: HostMachine, server: Node[Server]) -> bool:
     """Whether every property that can be compared agrees; a server of another vendor's chip never fits."""
     chip = graph.find(server.spec.chips.chip)
     if chip is None or (machine.tool == "neuron-ls") != _is_neuron(chip):
@@ -202,8 +202,8 @@ def _is_neuron(chip: Node[Chip]) -> bool:
     return cores is not None and cores.core.name.startswith("neuroncore")
 
 
-def _compared(graph: Graph, machine: Machine, server: Node[Server], reason: str) -> Comparison:
-    return Comparison(
+def _compared(graph: Graph, machine: HostMachine, server: Node[Server], reason: str) -> MachineComparison:
+    return MachineComparison(
         machine=machine,
         server=server.name,
         chip=server.spec.chips.chip.name,
@@ -213,7 +213,7 @@ def _compared(graph: Graph, machine: Machine, server: Node[Server], reason: str)
     )
 
 
-def _rows(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]:
+def _rows(graph: Graph, machine: HostMachine, server: Node[Server]) -> Iterator[PropertyRow]:
     yield from _of_server(graph, machine, server)
     chip = graph.find(server.spec.chips.chip)
     if chip is not None:
@@ -222,14 +222,14 @@ def _rows(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]
 
 def _row(
     title: str, machine: str | None, catalog: str | None, place: Mapping[str, str], *, same: bool, note: str = ""
-) -> Row:
+) -> PropertyRow:
     outcome: Outcome = "agrees" if same else "differs"
     if machine is None or catalog is None:
         outcome = "not reported" if machine is None else "not stated"
-    return Row(property=title, machine=machine, catalog=catalog, outcome=outcome, note=note, **place)
+    return PropertyRow(property=title, machine=machine, catalog=catalog, outcome=outcome, note=note, **place)
 
 
-def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]:
+def _of_server(graph: Graph, machine: HostMachine, server: Node[Server]) -> Iterator[PropertyRow]:
     count, listed = server.spec.chips.count, len(machine.devices)
     note = ""
     if listed < count:
@@ -249,7 +249,9 @@ def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator
     yield _topology(graph, machine, server, tables, expected)
 
 
-def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None) -> Row:
+def _links(
+    graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], expected: FabricGraph | None
+) -> PropertyRow:
     """The links of each device; without a declared number those of the declared topology."""
     at = "fabric.links_per_chip"
     stated = figure_at(server, ("spec", *at.split(".")))
@@ -264,8 +266,12 @@ def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], ex
 
 
 def _topology(
-    graph: Graph, machine: Machine, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None
-) -> Row:
+    graph: Graph,
+    machine: HostMachine,
+    server: Node[Server],
+    tables: list[tuple[int, ...]],
+    expected: FabricGraph | None,
+) -> PropertyRow:
     """The graph of the links, up to the numbering of the devices."""
     declared = server.spec.fabric.topology if server.spec.fabric is not None else None
     words, place = None, {}
@@ -288,12 +294,12 @@ def _topology(
         elif expected is None:
             text, outcome = f"{sum(map(len, rows)) // 2} links", "not stated"
         else:
-            found = difference(Fabric.from_adjacency(rows), expected)
+            found = difference(FabricGraph.from_adjacency(rows), expected)
             text, outcome = found or "the same graph", "differs" if found else "agrees"
-    return Row(property="topology", machine=text, catalog=words, outcome=outcome, note=note, **place)
+    return PropertyRow(property="topology", machine=text, catalog=words, outcome=outcome, note=note, **place)
 
 
-def _of_chip(graph: Graph, machine: Machine, chip: Node[Chip]) -> Iterator[Row]:
+def _of_chip(graph: Graph, machine: HostMachine, chip: Node[Chip]) -> Iterator[PropertyRow]:
     devices = machine.devices
     products = sorted({d.name for d in devices if d.name})
     if products:
@@ -311,7 +317,7 @@ def _of_chip(graph: Graph, machine: Machine, chip: Node[Chip]) -> Iterator[Row]:
         yield _host_link(graph, devices, chip)
 
 
-def _cores(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+def _cores(graph: Graph, devices: Iterable[Accelerator], chip: Node[Chip]) -> PropertyRow:
     listed = [d for d in devices if d.cores is not None]
     physical = [c for d in listed if (c := _physical(d)) is not None]
     note = ""
@@ -325,11 +331,11 @@ def _cores(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
     return _count(graph, "cores of a device", physical, chip, "cores.count", note)
 
 
-def _physical(device: Device) -> int | None:
+def _physical(device: Accelerator) -> int | None:
     return None if device.cores is None else device.cores * (device.cores_in_one or 1)
 
 
-def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
+def _memory(graph: Graph, machine: HostMachine, chip: Node[Chip]) -> PropertyRow:
     sizes = [d.memory for d in machine.devices if d.memory is not None]
     figure = chip.spec.memory.capacity
     counted = _each(sizes, _mebibytes if machine.tool == "nvidia-smi" else _bytes) if sizes else None
@@ -345,7 +351,7 @@ def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
     return _row("memory of a device", counted, str(figure), place, same=not outside or kept, note=note)
 
 
-def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+def _power(graph: Graph, devices: Iterable[Accelerator], chip: Node[Chip]) -> PropertyRow:
     limits = [d.power for d in devices if d.power is not None]
     known = upper_power(graph, chip)
     figure = None if known is None else known.figure
@@ -355,7 +361,7 @@ def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
     return _row("power limit", counted, None if figure is None else figure.value.text, place, same=same)
 
 
-def _host_link(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
+def _host_link(graph: Graph, devices: Iterable[Accelerator], chip: Node[Chip]) -> PropertyRow:
     """PCIe of the host: the rate of both directions, which data sheets print."""
     at = "other.host_bandwidth"
     figure = figure_at(chip, ("spec", *at.split(".")))
@@ -369,7 +375,7 @@ def _host_link(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row
     return _row("host link", counted, text, _place(graph, chip, at), same=same)
 
 
-def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], at: str, note: str = "") -> Row:
+def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], at: str, note: str = "") -> PropertyRow:
     """A count of the machine, or of each of its devices, and that of a document."""
     values = [counts] if isinstance(counts, int) else counts
     stated = figure_at(node, ("spec", *at.split(".")))

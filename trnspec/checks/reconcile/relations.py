@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term, is_multiple
+from trnspec.checks.reconcile.sites import CLAIM, PartsTerm, Relation, Site, is_multiple
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -181,7 +181,7 @@ def _claims(graph: Graph, scope: AbstractSet[str] | None, *, doubtful: bool = Fa
                     value = adopted.value if isinstance(adopted, Figure) else adopted
                     if adopted is None or _surely_agree(said, value):
                         continue
-                yield Relation(Site(node, path, index), (Term((), Site(node, path)),), CLAIM)
+                yield Relation(Site(node, path, index), (PartsTerm((), Site(node, path)),), CLAIM)
 
 
 def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
@@ -319,7 +319,7 @@ def _of_table(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relatio
         is_directed = bool(row.of) and direction in _DIRECTIONS
         part, factor = _directed(holder, path, direction) if is_directed else (site(holder, row.part), row.factor)
         counts = tuple(site(node, count) for count in row.counts)
-        yield Relation(total, (Term(counts, part, factor),), row.level, row.across)
+        yield Relation(total, (PartsTerm(counts, part, factor),), row.level, row.across)
 
 
 def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
@@ -339,7 +339,7 @@ def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
     elif node.is_of(Cluster):
         for ref in node.spec.servers:
             if (server := graph.find(ref)) is not None:
-                term = Term((), site(server, "network.bandwidth"))
+                term = PartsTerm((), site(server, "network.bandwidth"))
                 yield Relation(site(node, "per_server"), (term,), "one server")
 
 
@@ -358,7 +358,7 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     ):
         return
     for direction in _DIRECTIONS:
-        term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", direction))
+        term = PartsTerm((site(chip, "links.ports"),), *_directed(link, "bandwidth", direction))
         yield Relation(site(chip, f"links.bandwidth.{direction}"), (term,), "ports of a chip")
 
 
@@ -379,18 +379,18 @@ def _fabrics_of_chip(system: Node[Any], chip: Node[Chip], graph: Graph) -> Itera
     if server is None:
         return
     for direction in _DIRECTIONS:
-        term = Term((), *_directed(server, "fabric.bandwidth", direction))
+        term = PartsTerm((), *_directed(server, "fabric.bandwidth", direction))
         yield Relation(site(system, f"fabric.bandwidth.{direction}"), (term,), "links of a chip in its server")
 
 
-def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> Term:
+def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> PartsTerm:
     """The part of a fabric in the links of a chip, in one or in both directions: its rate, or else its links."""
     part, factor = _directed(node, f"{name}.bandwidth", direction)
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
     if part.value is None and link is not None and fabric.links_per_chip is not None:
-        return Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
-    return Term((), part, factor)
+        return PartsTerm((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
+    return PartsTerm((), part, factor)
 
 
 def _chip_of(system: Node[Any], graph: Graph) -> Node[Chip] | None:
@@ -467,7 +467,7 @@ def _counted(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...
 
 def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: Node[Any]) -> Iterator[Relation]:
     """The relation between a total and a figure of parts; with ``None`` for the path, their numbers are summed."""
-    terms: list[Term] = []
+    terms: list[PartsTerm] = []
     for occurrence in summed:
         counts = [
             Site(holder, at) for holder, part in occurrence.steps if (at := count_path(holder, part.ref)) is not None
@@ -475,9 +475,9 @@ def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: N
         if len(counts) < len(occurrence.steps):
             return  # a number of parts that is not stated
         if path is not None:
-            terms.append(Term(tuple(counts), Site(occurrence.node, path)))
+            terms.append(PartsTerm(tuple(counts), Site(occurrence.node, path)))
         elif counts:
-            terms.append(Term(tuple(counts[:-1]), counts[-1]))
+            terms.append(PartsTerm(tuple(counts[:-1]), counts[-1]))
     if terms:
         # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
         part = terms[0].part.node if path is not None or len(summed[0].steps) > 1 else summed[0].node

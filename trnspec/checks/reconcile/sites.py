@@ -108,7 +108,7 @@ def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
 
 
 @frozen
-class Term:
+class PartsTerm:
     """A number of parts with a figure each.
 
     Attributes:
@@ -193,7 +193,7 @@ class Relation:
     """
 
     total: Site
-    terms: tuple[Term, ...]
+    terms: tuple[PartsTerm, ...]
     level: str
     across: bool = False
 

@@ -95,12 +95,12 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     sound.update(formulas)
     contested = _contested(relations, failing)
     sound.subtract(contested)
-    candidates: dict[Key, _Candidate] = {}
+    candidates: dict[Key, _Suspect] = {}
     for number, relation in enumerate(failing):
         doubted = _doubted(relation, graph, contested).key
         for key, site in {s.key: s for s in relation.sites}.items():
             if key not in candidates:
-                candidates[key] = _Candidate(site, sound[key])
+                candidates[key] = _Suspect(site, sound[key])
             candidates[key].add(number, relation, doubted=key == doubted)
     ranks = {key: rank for key, candidate in candidates.items() if (rank := candidate.rank(graph)) is not None}
     result: list[Suspect] = []
@@ -122,7 +122,7 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
 
 
 @define(eq=False)
-class _Candidate:
+class _Suspect:
     """A site of failing relations.
 
     Attributes:

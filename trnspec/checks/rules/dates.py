@@ -323,11 +323,11 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         is_own = own is not None and own.name == name
         if len(several) + is_own < _TWO:
             continue
-        claims = [_Entry(Site(node, path, index), node.claims[index].where or "") for index in several]
+        claims = [_DatedSite(Site(node, path, index), node.claims[index].where or "") for index in several]
         if is_own:
             figure = figure_at(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
-            claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
+            claims.insert(0, _DatedSite(Site(node, path), "" if place is None else place.where or ""))
         for one, other in _contradictions(claims):
             doubted = other.site.claim
             if doubted is None or doubted in reported:
@@ -342,9 +342,9 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 _TWO = 2
 
 
-def _contradictions(claims: Iterable[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+def _contradictions(claims: Iterable[_DatedSite]) -> Iterator[tuple[_DatedSite, _DatedSite]]:
     """Each entry that an earlier one contradicts, with the first such; equal values at one place are compared once."""
-    places: dict[str, dict[str, _Entry]] = {}
+    places: dict[str, dict[str, _DatedSite]] = {}
     for other in claims:
         values = places.setdefault(other.where, {})
         one = next((one for one in values.values() if one.contradicts(other)), None)
@@ -354,11 +354,11 @@ def _contradictions(claims: Iterable[_Entry]) -> Iterator[tuple[_Entry, _Entry]]
 
 
 @frozen
-class _Entry:
+class _DatedSite:
     site: Site
     where: str
 
-    def contradicts(self, other: _Entry) -> bool:
+    def contradicts(self, other: _DatedSite) -> bool:
         """Whether the values exclude each other without being at two places; a page and its table are two places."""
         one, two = self.site.value, other.site.value
         if self.where != other.where or one is None or two is None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.hints import NOT_EXPLAINED, Budget, sentence
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import relatives_agree
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, is_supported
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
@@ -186,7 +186,7 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
         edit = None if place is None else quoting(node.document, place, cut)
         return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
     cause = next(iter(_corrected(formula, site, graph)), None)
-    causes = explain_case(Case(site, figure.value, (result,), (), (), graph))
+    causes = explain_case(Mismatch(site, figure.value, (result,), (), (), graph))
     agree = is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph))
     is_exact = cause is not None and cause.id == "formula"
     if agree or (is_exact and (not causes or _is_by_chance(causes[0], figure.value.value, result.middle))):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
-    from trnspec.loading.measured import Row
+    from trnspec.loading.measured import MeasuredRow
     from trnspec.yaml import Path
 
 _DATA = ("spec", "data")
@@ -49,11 +49,13 @@ class _Table:
     table: MeasuredTable
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MeasuredRow, ...]:
         """The rows that are used."""
         return used_rows(self.node.spec, self.table)
 
-    def finding(self, row: Row | None, column: str, message: str, hint: str = "", path: Path = _DATA) -> Finding:
+    def finding(
+        self, row: MeasuredRow | None, column: str, message: str, hint: str = "", path: Path = _DATA
+    ) -> Finding:
         text = "" if row is None else row.cells.get(column, "")
         where = Location(self.table.file, self.table.place(row, column), text=text)
         return Finding(path, message, hint, node=self.node, where=where)
@@ -68,7 +70,7 @@ def _read(node: Node[Measurements]) -> _Table | None:
     return _Table(node, table)
 
 
-def _number(row: Row, column: str) -> float | None:
+def _number(row: MeasuredRow, column: str) -> float | None:
     text = row.cells.get(column)
     if not text:
         return None
@@ -278,7 +280,7 @@ def _duplicates(graph: Graph) -> list[Finding]:
 
 def _repeated(graph: Graph) -> Iterator[Finding]:
     """Every row that another row of any table before it repeats."""
-    first: dict[tuple[object, ...], list[tuple[_Table, Row]]] = {}
+    first: dict[tuple[object, ...], list[tuple[_Table, MeasuredRow]]] = {}
     for node in graph.of(Measurements):
         of = _read(node)
         if of is None:
@@ -298,7 +300,7 @@ def _repeated(graph: Graph) -> Iterator[Finding]:
                 first[key].append((of, row))
 
 
-def _same_run(row: Row, other: Row) -> bool:
+def _same_run(row: MeasuredRow, other: MeasuredRow) -> bool:
     """Whether no column that both state distinguishes two rows, and at least one describes the run."""
     shared = [
         c for c in row.cells if c not in _NOT_THE_RUN and is_stated(row.cells[c]) and is_stated(other.cells.get(c, ""))
@@ -368,7 +370,7 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
                 yield of.finding(row, column, message, "correct the row, or list it in spec.rejected with the reason")
 
 
-def _rates(row: Row) -> Iterator[tuple[str, float, float | None]]:
+def _rates(row: MeasuredRow) -> Iterator[tuple[str, float, float | None]]:
     """The rates of a row [TFLOPS], and the share of a chip that reached each; ``None`` for a whole chip."""
     rate = _number(row, "tflops_per_chip")
     if rate is not None:
@@ -378,7 +380,7 @@ def _rates(row: Row) -> Iterator[tuple[str, float, float | None]]:
         yield "achieved", rate, cores * (lnc or 1.0)
 
 
-def _peak(graph: Graph, hardware: Mapping[str, str], row: Row, cores: float | None) -> tuple[float, str] | None:
+def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None) -> tuple[float, str] | None:
     """The highest peak rate that a row can reach [FLOP/s] and its name; ``None`` where it is not known."""
     text = row.cells.get("hardware", "")
     name = hardware.get(text, text)

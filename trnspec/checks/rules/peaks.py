@@ -10,7 +10,7 @@ from trnspec.checks.reconcile.hypotheses import with_comma
 from trnspec.checks.reconcile.relations import EVERY_RATE
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at
+from trnspec.graph.graph import at, cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
@@ -18,7 +18,7 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -237,18 +237,26 @@ def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     yield from _same_cores(chip, graph)
 
 
+@cached_by_graph
+def _chips_by_cores(graph: Graph) -> Mapping[Any, Mapping[Any, Sequence[Node[Chip]]]]:
+    """Map cores to the chips that have them, by their peaks."""
+    found: dict[Any, dict[Any, list[Node[Chip]]]] = {}
+    for chip in graph.of(Chip):
+        found.setdefault(chip.spec.cores, {}).setdefault(chip.spec.peak, []).append(chip)
+    return found
+
+
 def _same_cores(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """The peaks that differ from those of another chip with as many of the same cores; integers too."""
-    cores = chip.spec.cores
-    for other in graph.of(Chip) if cores is not None else ():
-        if other.name == chip.name or other.spec.cores is None or (other.target and other.name > chip.name):
+    cores, peak = chip.spec.cores, chip.spec.peak
+    if cores is None:
+        return
+    paths: list[Path] = [("spec", "peak", *rate) for rate in EVERY_RATE]
+    rates = {path: rate for path in paths if (rate := rate_at(chip, path)) is not None}
+    for other in (node for peaks, nodes in _chips_by_cores(graph)[cores].items() if peaks != peak for node in nodes):
+        if other.target and other.name > chip.name:
             continue
-        if other.spec.cores != cores:
-            continue
-        paths: list[Path] = [("spec", "peak", *rate) for rate in EVERY_RATE]
-        pairs = [
-            (p, a, b) for p in paths if (a := rate_at(chip, p)) is not None and (b := rate_at(other, p)) is not None
-        ]
+        pairs = [(p, a, b) for p, a in rates.items() if (b := rate_at(other, p)) is not None]
         differing = [pair for pair in pairs if not pair[1].loose.overlaps(pair[2].loose)]
         # Where most differ, the cores have another clock.
         for path, own, known in differing if 2 * len(differing) < len(pairs) else ():

@@ -15,7 +15,7 @@ from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated, Interval, calibrated, serving_of
+from trnspec.perf.lowering.calibrated import Calibrated, ErrorInterval, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.decode import decode, mean_context, speculate
 from trnspec.perf.serving.in_flight import in_flight, most_running
@@ -46,7 +46,7 @@ _FEWER = (4, 16)
 
 
 @frozen
-class Spread:
+class TimeErrors:
     """The errors of times: distributions of measured over computed times.
 
     Both errors have the same quantile: a machine that computes prompts slower than computed also decodes slower.
@@ -85,17 +85,17 @@ class Deployed:
     per_system: int
 
     @property
-    def spread(self) -> Spread | None:
+    def spread(self) -> TimeErrors | None:
         """The errors of its times; ``None`` for bounds."""
         known = self.known
         if not known.coverage:
             return None
         ends = (known.ttft_interval or (known.low, known.high), (known.low, known.high))
         each = zip(ends, (known.ttft, known.interval), strict=True)
-        return Spread(*(Distribution.of(low, _median(known, interval), high) for (low, high), interval in each))
+        return TimeErrors(*(Distribution.of(low, _median(known, interval), high) for (low, high), interval in each))
 
 
-def _median(known: Calibrated, interval: Interval | None) -> float:
+def _median(known: Calibrated, interval: ErrorInterval | None) -> float:
     """The median of measured over computed times: 1 as in the fit; elsewhere the middle of the interval of such rows."""
     if interval is None or known.evidence.kind != "transferred":
         return 1.0

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
+from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.serving.pools import Fleet, State, least
+from trnspec.perf.serving.pools import Fleet, FleetState, least
 from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.evaluators.planning.requests import Lengths
-    from trnspec.evaluators.planning.serving import Problem
+    from trnspec.evaluators.planning.serving import FleetProblem
 
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
@@ -44,7 +44,7 @@ _IDLE = 1e-3
 
 
 @frozen(kw_only=True)
-class Limits:
+class RequestLimits:
     """Limits of requests.
 
     Attributes:
@@ -57,13 +57,13 @@ class Limits:
     tpot: float
     percentile: float
 
-    def met(self, state: State | None) -> bool:
+    def met(self, state: FleetState | None) -> bool:
         """Whether a fleet at some load meets the limits."""
         if state is None:
             return False
         return state.tpot(self.percentile) <= self.tpot and state.ttft(self.percentile) <= self.ttft
 
-    def excess(self, state: State) -> float:
+    def excess(self, state: FleetState) -> float:
         """By which factor the limit that is missed most is exceeded."""
         return max(state.ttft(self.percentile) / self.ttft, state.tpot(self.percentile) / self.tpot)
 
@@ -90,8 +90,8 @@ class FleetPlan:
     decode: Deployed = field(repr=False)
     before: Deployed | None = field(repr=False)
     fleet: Fleet = field(repr=False)
-    state: State = field(repr=False)
-    spread: Spread | None
+    state: FleetState = field(repr=False)
+    spread: TimeErrors | None
     evidence: Evidence
     rents: tuple[Rent, ...]
     powers: tuple[ChipPower, ...] = ()
@@ -143,12 +143,12 @@ class FleetPlan:
         cost, energy = self.million_tokens(output), self.million_tokens_energy(output)
         return self.state.tpot(which), cost, energy, self.chips if cost is None else None
 
-    def slower(self, quantile: float) -> State | None:
+    def slower(self, quantile: float) -> FleetState | None:
         """The fleet with times that are longer by a quantile of their errors; ``None`` where it is saturated."""
         assert self.spread is not None
         return self.fleet.slower(*self.spread.factors(quantile)).at(self.state.rate)
 
-    def risk(self, limits: Limits) -> float:
+    def risk(self, limits: RequestLimits) -> float:
         """By which factor limits are exceeded with times one standard deviation longer: infinite where it is saturated."""
         state = self.state if self.spread is None else self.slower(1.0)
         return math.inf if state is None else limits.excess(state)
@@ -164,12 +164,12 @@ class FleetPlan:
         factors = (1.0, 1.0) if quantile is None or self.spread is None else self.spread.factors(quantile)
         return _simulated(self, which, lengths, factors)
 
-    def meets(self, limits: Limits, lengths: Lengths, factors: tuple[float, float]) -> bool:
+    def meets(self, limits: RequestLimits, lengths: Lengths, factors: tuple[float, float]) -> bool:
         """Whether the fleet meets the limits in the simulation, with longer times of prompts and of steps."""
         times = _simulated(self, limits.percentile, lengths, factors)
         return times is not None and times[0] <= limits.ttft and times[1] <= limits.tpot
 
-    def probability(self, limits: Limits, lengths: Lengths) -> float | None:
+    def probability(self, limits: RequestLimits, lengths: Lengths) -> float | None:
         """The probability of meeting the limits, from the errors of times; ``None`` for a bound."""
         if self.spread is None:
             return None
@@ -215,11 +215,11 @@ class Missed:
     """
 
     deployed: Deployed = field(repr=False)
-    state: State = field(repr=False)
-    relaxed: State | None = field(repr=False)
+    state: FleetState = field(repr=False)
+    relaxed: FleetState | None = field(repr=False)
 
     @property
-    def computed(self) -> State:
+    def computed(self) -> FleetState:
         """The fleet almost without load, with times as computed."""
         fleet = Fleet(replica=self.deployed.replica, replicas=1)
         state = fleet.at(_IDLE * fleet.saturation)
@@ -242,7 +242,7 @@ class Offers:
     reasons: list[Reason] = field(factory=list)
 
 
-def offers(problem: Problem, on: str) -> Offers:
+def offers(problem: FleetProblem, on: str) -> Offers:
     """The fleets on one kind of system; several of them where a model does not fit on one, or may split its experts.
 
     Raises:
@@ -265,7 +265,7 @@ def offers(problem: Problem, on: str) -> Offers:
     return found
 
 
-def _offers(problem: Problem, on: str, *, wide: bool = False) -> Offers:
+def _offers(problem: FleetProblem, on: str, *, wide: bool = False) -> Offers:
     offer, pools = Offers(), problem.question.pools
     for one in deployed(problem.catalog, problem.question, on, problem.lengths, offer.reasons, wide=wide):
         if "aggregated" not in pools:
@@ -282,7 +282,7 @@ def _offers(problem: Problem, on: str, *, wide: bool = False) -> Offers:
     return offer
 
 
-def smallest(problem: Problem, one: Deployed) -> FleetPlan | Missed | None:
+def smallest(problem: FleetProblem, one: Deployed) -> FleetPlan | Missed | None:
     """The smallest fleet of a deployment that meets the limits; ``None`` if it has too many systems."""
     limits, rate = problem.limits, problem.lengths.rate
     careful = Fleet(replica=one.replica, replicas=1).slower(*problem.factors(one.spread))
@@ -306,7 +306,7 @@ def smallest(problem: Problem, one: Deployed) -> FleetPlan | Missed | None:
     return fleet_plan(problem, one, None, fleet, ((one.on, systems),))
 
 
-def _disaggregated(problem: Problem, on: str, offer: Offers, *, wide: bool) -> None:
+def _disaggregated(problem: FleetProblem, on: str, offer: Offers, *, wide: bool) -> None:
     """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
     catalog, q, lengths = problem.catalog, problem.question, problem.lengths
     reasons: list[Reason] = []
@@ -333,7 +333,7 @@ def _disaggregated(problem: Problem, on: str, offer: Offers, *, wide: bool) -> N
     offer.reasons.extend((f"disaggregated {name}", why) for name, why in reasons)
 
 
-def decoding_replicas(problem: Problem, decoding: Deployed) -> int | None:
+def decoding_replicas(problem: FleetProblem, decoding: Deployed) -> int | None:
     """The fewest replicas that decode within the limit of TPOT; ``None`` if not even many do."""
     limits, rate, utilized = problem.limits, problem.lengths.rate, problem.utilized
     slow = Fleet(replica=decoding.replica, replicas=1).slower(*problem.factors(decoding.spread))
@@ -354,7 +354,7 @@ def _dtypes(one: Deployed) -> tuple[str | None, ...]:
     return q.dtype, q.weight_dtype, q.kv_dtype
 
 
-def with_prefill(problem: Problem, decoding: Deployed, replicas: int, before: Deployed) -> FleetPlan | None:
+def with_prefill(problem: FleetProblem, decoding: Deployed, replicas: int, before: Deployed) -> FleetPlan | None:
     """The smallest pool that computes prompts within the limit of TTFT for some replicas that decode."""
     rate, utilized, setup = problem.lengths.rate, problem.utilized, decoding.setup
     assert setup.before is not None
@@ -389,7 +389,7 @@ def with_prefill(problem: Problem, decoding: Deployed, replicas: int, before: De
 
 
 def fleet_plan(
-    problem: Problem, decoding: Deployed, before: Deployed | None, fleet: Fleet, pools: tuple[tuple[str, int], ...]
+    problem: FleetProblem, decoding: Deployed, before: Deployed | None, fleet: Fleet, pools: tuple[tuple[str, int], ...]
 ) -> FleetPlan:
     """The plan of a fleet, with its chips, prices, power and evidence."""
     catalog, q = problem.catalog, problem.question
@@ -402,7 +402,7 @@ def fleet_plan(
     spreads = [one.spread for one in both]
     spread = spreads[0]
     if before is not None and spread is not None:
-        spread = None if spreads[1] is None else Spread(spreads[1].prompts, spread.steps)
+        spread = None if spreads[1] is None else TimeErrors(spreads[1].prompts, spread.steps)
     return FleetPlan(
         pools=pools,
         chips=sum(float(lower(catalog.graph, on, lnc=q.lnc).chips) * n for on, n in pools),

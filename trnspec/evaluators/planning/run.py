@@ -21,7 +21,7 @@ Objective = Literal["cost", "time", "chips", "energy"]
 
 
 @frozen(kw_only=True)
-class Plan:
+class RunPlan:
     """A run on one system.
 
     Attributes:
@@ -164,36 +164,36 @@ class Goals:
     repair: float | None = None
     checkpoint_rate: float | None
 
-    def _limits(self, plan: Plan) -> dict[str, tuple[float, float]]:
+    def _limits(self, plan: RunPlan) -> dict[str, tuple[float, float]]:
         """What each limit is for, not exceeded with the required confidence, and the limit; infinite where it is not known."""
         time = plan.likely(self.confidence)
         cost = math.inf if plan.cost is None else plan.cost * time / plan.time[0]
         both = {"deadline": (time, self.deadline), "budget": (cost, self.budget)}
         return {name: (value, limit) for name, (value, limit) in both.items() if limit is not None}
 
-    def _missed(self, plan: Plan) -> dict[str, tuple[float, float]]:
+    def _missed(self, plan: RunPlan) -> dict[str, tuple[float, float]]:
         """The limits that a plan misses; that by the largest factor first."""
         missed = {name: (value, limit) for name, (value, limit) in self._limits(plan).items() if value > limit}
         return dict(sorted(missed.items(), key=lambda one: one[1][0] / one[1][1], reverse=True))
 
-    def probability(self, plan: Plan) -> float | None:
+    def probability(self, plan: RunPlan) -> float | None:
         """The probability that a plan meets the goals; ``None`` of a bound, without goals, and if the cost is not known."""
         exceeded = max((value / limit for value, limit in self._limits(plan).values()), default=math.inf)
         return plan.probability(plan.likely(self.confidence) / exceeded) if exceeded < math.inf else None
 
-    def in_time(self, plan: Plan) -> bool:
+    def in_time(self, plan: RunPlan) -> bool:
         """Whether a plan meets the deadline with the required confidence."""
         return "deadline" not in self._missed(plan)
 
-    def in_budget(self, plan: Plan) -> bool:
+    def in_budget(self, plan: RunPlan) -> bool:
         """Whether a plan meets the budget with the required confidence; a cost that is not known does not."""
         return "budget" not in self._missed(plan)
 
-    def met(self, plan: Plan) -> bool:
+    def met(self, plan: RunPlan) -> bool:
         """Whether a plan meets the goals with the required confidence."""
         return not self._missed(plan)
 
-    def excess(self, plan: Plan) -> tuple[bool, float]:
+    def excess(self, plan: RunPlan) -> tuple[bool, float]:
         """How far a plan is from the goals, for comparison: those whose cost is not known but has a limit are last.
 
         The second number is the factor by which the plan exceeds the limit that it misses most, of those that can be
@@ -202,7 +202,7 @@ class Goals:
         factors = [value / limit for value, limit in self._limits(plan).values()]
         return math.inf in factors, max([1.0, *(factor for factor in factors if factor < math.inf)])
 
-    def missed(self, plan: Plan) -> list[str]:
+    def missed(self, plan: RunPlan) -> list[str]:
         """The limits that a plan misses, each as the end of a sentence; that by the largest factor first."""
         texts = []
         for name, (value, limit) in self._missed(plan).items():
@@ -215,7 +215,7 @@ class Goals:
                 texts.append("has no known price, so that the budget cannot be checked: give price")
         return texts
 
-    def needed(self, plan: Plan) -> dict[str, str]:
+    def needed(self, plan: RunPlan) -> dict[str, str]:
         """The limits that a plan would meet, as inputs, in place of those that it misses; none if its cost is not known."""
         if self.excess(plan)[0]:
             return {}

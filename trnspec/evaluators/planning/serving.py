@@ -17,7 +17,7 @@ from trnspec.evaluation.questions import (
     Confidence,
     Degrees,
     FrameworkName,
-    Listed,
+    ListLength,
     MeasuredEfficiency,
     Parallelism,
     Precision,
@@ -33,7 +33,7 @@ from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
-from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, offers
+from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Missed, RequestLimits, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
@@ -42,14 +42,14 @@ from trnspec.perf.serving.load import MOST_UTILIZED
 
 if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluators.planning.deployments import Spread
+    from trnspec.evaluators.planning.deployments import TimeErrors
 
 Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""
 
 
 @frozen(kw_only=True, slots=False)
-class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Confidence, Listed):
+class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Confidence, ListLength):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = like(Workload, "model")
@@ -111,7 +111,7 @@ class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Co
 
 
 @frozen(eq=False)
-class Problem:
+class FleetProblem:
     """A fleet to plan.
 
     Attributes:
@@ -124,11 +124,11 @@ class Problem:
 
     catalog: Catalog
     question: PlanServingQuestion
-    limits: Limits
+    limits: RequestLimits
     lengths: Lengths
     utilized: float = MOST_UTILIZED
 
-    def factors(self, spread: Spread | None) -> tuple[float, float]:
+    def factors(self, spread: TimeErrors | None) -> tuple[float, float]:
         """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
         if spread is None:
             return 1.0, 1.0
@@ -174,7 +174,9 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     if q.framework is not None:
         frameworks.known(q.framework, "inference")
     q.check_draft()
-    limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
+    limits = RequestLimits(
+        ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile
+    )
     lengths = _lengths(q)
     if q.context_buckets and lengths.longest > max(q.context_buckets):
         largest = max(q.context_buckets)
@@ -184,7 +186,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             place="context_buckets",
             hint=f"a bucket of at least {lengths.longest}",
         )
-    problem = Problem(catalog, q, limits, lengths)
+    problem = FleetProblem(catalog, q, limits, lengths)
     plans: list[FleetPlan] = []
     missed: list[Missed] = []
     rejected: list[tuple[str, str]] = []
@@ -221,7 +223,7 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
     return equal_lengths(q.isl, q.osl, q.rate)
 
 
-def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths) -> tuple[Any, ...]:
+def rank(plan: FleetPlan, objective: Objective, limits: RequestLimits, lengths: Lengths) -> tuple[Any, ...]:
     """The order of plans: by the objective where it is known, bounds last; of equal ones the simpler and safer."""
     cost, energy = plan.million_tokens(lengths.osl), plan.million_tokens_energy(lengths.osl)
     by_cost = (cost is None, cost or 0.0, plan.chips)
@@ -230,7 +232,7 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
     return (is_bound(plan), *first, plan.before is not None, plan.risk(limits))
 
 
-def _simulated(problem: Problem, ranked: list[FleetPlan]) -> list[FleetPlan]:
+def _simulated(problem: FleetProblem, ranked: list[FleetPlan]) -> list[FleetPlan]:
     """The plans, each with the fewest systems that meet the limits in a simulation; those that never do are left out.
 
     Of a trace, whose simulation takes longer, only the first plan is.
@@ -271,7 +273,7 @@ def _first_of(names: list[str]) -> str:
     return names[0] + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
 
 
-def _nearest(missed: list[Missed], limits: Limits) -> str:
+def _nearest(missed: list[Missed], limits: RequestLimits) -> str:
     """The deployment that exceeds the limits least, as text."""
     nearest = min(missed, key=lambda one: limits.excess(one.state))
     q, state, which = nearest.deployed.setup.question, nearest.state, limits.percentile
@@ -290,7 +292,7 @@ def _nearest(missed: list[Missed], limits: Limits) -> str:
 
 
 def _no_plan(
-    q: PlanServingQuestion, limits: Limits, missed: list[Missed], rejected: list[tuple[str, str]]
+    q: PlanServingQuestion, limits: RequestLimits, missed: list[Missed], rejected: list[tuple[str, str]]
 ) -> RefusalError:
     """The error with the nearest deployment, and limits that it would meet under some load."""
     hint = "another system or more chips of it, other degrees, dtypes or pools, or a smaller model"
@@ -331,4 +333,4 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
 
 
-__all__ = ["PlanServingQuestion", "Problem", "rank", "run"]
+__all__ = ["FleetProblem", "PlanServingQuestion", "rank", "run"]

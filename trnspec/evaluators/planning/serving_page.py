@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Value
     from trnspec.evaluators.planning.comparison import Columns
     from trnspec.evaluators.planning.deployments import Deployed
-    from trnspec.evaluators.planning.fleets import FleetPlan, Limits
+    from trnspec.evaluators.planning.fleets import FleetPlan, RequestLimits
     from trnspec.evaluators.planning.requests import Lengths
-    from trnspec.evaluators.planning.serving import PlanServingQuestion, Problem
+    from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
     from trnspec.evidence import UsedFigure
 
 OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
 """The columns of the table with the best plan of each kind of evidence."""
 
 
-def page(problem: Problem, ranked: Sequence[FleetPlan], rejected: Sequence[tuple[str, str]]) -> Evaluation:
+def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[tuple[str, str]]) -> Evaluation:
     """The evaluation with some plans.
 
     Args:
@@ -110,7 +110,7 @@ _DEGREES: Columns[FleetPlan] = {
 """The columns of degrees that are often 1."""
 
 
-def _columns(plans: Sequence[FleetPlan], limits: Limits, lengths: Lengths) -> Columns[FleetPlan]:
+def _columns(plans: Sequence[FleetPlan], limits: RequestLimits, lengths: Lengths) -> Columns[FleetPlan]:
     """The columns of the table of plans."""
     which, osl = limits.percentile, lengths.osl
 
@@ -161,7 +161,7 @@ def _pools(plan: FleetPlan) -> str:
     return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
 
 
-def _answers(problem: Problem, ranked: Sequence[FleetPlan], kinds: Sequence[FleetPlan]) -> Iterator[Answer]:
+def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence[FleetPlan]) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     state, kind = best.state, best.evidence.kind
@@ -223,7 +223,7 @@ def _commands(catalog: Catalog, model: str, best: FleetPlan, lengths: Lengths) -
         yield Answer(name, command, "sh", note=f"one {what}{unnamed}{next_replica(one)}{status}")
 
 
-def _chips(problem: Problem, ranked: Sequence[FleetPlan]) -> Answer:
+def _chips(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> Answer:
     """The number of chips, with what the limits need at the ends of the interval of the times; of a wide one only the bound."""
     chips, ends = int(ranked[0].chips), chips_interval(problem, ranked)
     if ends is None:
@@ -238,7 +238,7 @@ def _chips(problem: Problem, ranked: Sequence[FleetPlan]) -> Answer:
     return Answer("chips", chips, low=low, high=high, note=note)
 
 
-def _errors(problem: Problem, best: FleetPlan) -> Iterator[Answer]:
+def _errors(problem: FleetProblem, best: FleetPlan) -> Iterator[Answer]:
     """The times at the median of their errors where that is longer, and what computed times would need."""
     if best.spread is None:
         return
@@ -294,7 +294,7 @@ def _deployment(one: Deployed) -> str:
     return f"{degrees}, {q.dtype}{weights}{chunks}{draft}"
 
 
-def _curve(plan: FleetPlan, limits: Limits) -> Table:
+def _curve(plan: FleetPlan, limits: RequestLimits) -> Table:
     """Percentiles against the request rate of the fleet, up to the highest that is used."""
     rows: list[tuple[Value | None, ...]] = []
     for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, MOST_UTILIZED):

@@ -24,7 +24,7 @@ from trnspec.perf.serving.prefill import prefill
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.evaluators.planning.serving import Problem
+    from trnspec.evaluators.planning.serving import FleetProblem
 
 LARGEST = 8
 """Largest factor by which a fleet grows beyond that of the queueing model to meet the limits in the simulation."""
@@ -34,7 +34,7 @@ _PACKED = 64
 """Prompts that share a pass in the bound of the rate."""
 
 
-def sized(problem: Problem, plan: FleetPlan) -> FleetPlan | None:
+def sized(problem: FleetProblem, plan: FleetPlan) -> FleetPlan | None:
     """The plan with the fewest systems that meet the limits in the simulation; ``None`` if not even many do.
 
     Args:
@@ -59,7 +59,7 @@ def sized(problem: Problem, plan: FleetPlan) -> FleetPlan | None:
     return None if systems is None else found[systems]
 
 
-def _with_systems(problem: Problem, plan: FleetPlan, systems: int) -> list[FleetPlan]:
+def _with_systems(problem: FleetProblem, plan: FleetPlan, systems: int) -> list[FleetPlan]:
     """The plan with another number of systems of the pool that decodes, and of others in proportion.
 
     Where both pools share systems, one for each of some numbers of replicas that prefill; all others decode.
@@ -81,7 +81,7 @@ def _with_systems(problem: Problem, plan: FleetPlan, systems: int) -> list[Fleet
     return [fleet_plan(problem, plan.decode, before, one, pools) for one in fleets if one.at(rate) is not None]
 
 
-def resized(problem: Problem, plan: FleetPlan, quantile: float | None = None) -> FleetPlan | None:
+def resized(problem: FleetProblem, plan: FleetPlan, quantile: float | None = None) -> FleetPlan | None:
     """The smallest fleet of the deployments of a plan that meets the limits if times are as given.
 
     Args:
@@ -104,7 +104,7 @@ def _certain(one: Deployed, quantile: float | None) -> Deployed:
     return evolve(one, replica=replica, known=evolve(one.known, coverage=0.0))
 
 
-def chips_interval(problem: Problem, ranked: Sequence[FleetPlan]) -> tuple[float, float | None] | None:
+def chips_interval(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> tuple[float, float | None] | None:
     """The chips that the limits need at the ends of an 80 % interval of the times; ``None`` for bounds.
 
     Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
@@ -120,7 +120,7 @@ def chips_interval(problem: Problem, ranked: Sequence[FleetPlan]) -> tuple[float
         return None
     same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
 
-    def fewest(limited: Problem, quantile: float) -> list[FleetPlan]:
+    def fewest(limited: FleetProblem, quantile: float) -> list[FleetPlan]:
         return [one for plan in same if (one := resized(limited, plan, quantile)) is not None]
 
     low = min((one.chips for one in fewest(evolve(problem, utilized=1.0), -NORMAL_90)), default=0.0)
@@ -146,7 +146,7 @@ def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(on.partition("*")[0] for on, _ in plan.pools)
 
 
-def _least_chips(problem: Problem, plan: FleetPlan) -> float:
+def _least_chips(problem: FleetProblem, plan: FleetPlan) -> float:
     """The chips whose bound of the rate at saturation is that of the requests, in whole systems; 0 if it is not known."""
     catalog, q, lengths = problem.catalog, problem.question, problem.lengths
     needed: dict[str, float] = {}

@@ -12,7 +12,7 @@ from trnspec.evaluation.amounts import amount, duration, exact, until
 from trnspec.evaluation.questions import (
     AnyPrices,
     Confidence,
-    Listed,
+    ListLength,
     MeasuredEfficiency,
     System,
     TrainingWorkload,
@@ -23,7 +23,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
-from trnspec.evaluators.planning.run import DAY, Goals, Objective, Plan
+from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
@@ -83,7 +83,7 @@ _PER_OCTAVE = 8
 
 
 @frozen(kw_only=True, slots=False)
-class PlanTrainingQuestion(LayoutChoices, AnyPrices, MeasuredEfficiency, Confidence, Listed):
+class PlanTrainingQuestion(LayoutChoices, AnyPrices, MeasuredEfficiency, Confidence, ListLength):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     model: str = like(Workload, "model")
@@ -187,7 +187,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
             --price '30 USD/h'
     """
     goals = goals_of(question)
-    plans: list[Plan] = []
+    plans: list[RunPlan] = []
     refused: list[tuple[str, RefusalError]] = []
     for on in question.on:
         try:
@@ -204,7 +204,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     return page(catalog, question, goals, ranked, refused, _unmeasured(catalog, question, goals, ranked[0]))
 
 
-def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Plan) -> Plan | None:
+def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:
     """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
     free = _plan(catalog, q, best.systems, goals, measured=False)
     return free if free.step[0] * NOTABLE < best.step[0] else None
@@ -241,7 +241,7 @@ def _ends(text: str | None, name: str, such_as: str, usual: tuple[float, ...]) -
 # Plans of one system.
 
 
-def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> list[Plan]:
+def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> list[RunPlan]:
     """The plans of one system, by count.
 
     Raises:
@@ -253,7 +253,7 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
     counts = [int(fixed)] if fixed else q.count
     if not counts:
         return _counted(catalog, q, name, goals)
-    found: list[Plan] = []
+    found: list[RunPlan] = []
     refused: list[RefusalError] = []
     for count in counts:
         try:
@@ -265,7 +265,7 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
     return found
 
 
-def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
+def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[RunPlan]:
     """The plans of powers of two while they pay, and of counts between two of which the larger one meets the deadline.
 
     Counts that are evaluated with a deadline are also evaluated with a later one, whose best plan is therefore at least as good.
@@ -273,10 +273,10 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
     Raises:
         RefusalError: No count has a feasible layout, or a figure is not published.
     """
-    plans: dict[int, Plan] = {}
+    plans: dict[int, RunPlan] = {}
     refused: list[RefusalError] = []
 
-    def evaluate(count: int) -> Plan | None:
+    def evaluate(count: int) -> RunPlan | None:
         """The plan of a count; ``None`` if no layout fits."""
         try:
             plans[count] = _plan(catalog, q, f"{name}*{count}", goals)
@@ -322,7 +322,7 @@ def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list
     return [1 << octave for octave in range(max(1, MOST_CHIPS // int(chips)).bit_length())]
 
 
-def _pays(plan: Plan, plans: dict[int, Plan]) -> bool:
+def _pays(plan: RunPlan, plans: dict[int, RunPlan]) -> bool:
     """Whether a chip still does much of what it does on the best power of two."""
     work = min(one.time[0] * one.chips for one in plans.values())
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
@@ -335,7 +335,7 @@ def _plan(  # the parts of a question
     goals: Goals,
     *,
     measured: bool = True,
-) -> Plan:
+) -> RunPlan:
     """The run on one system with its fastest layout; its bound if the interval of its time is wider than a factor of 8.
 
     The estimate of a layout is the less certain the more it differs from measured ones, and the fastest of many would be one
@@ -370,7 +370,7 @@ def _plan(  # the parts of a question
         goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
         for mtbf, restart in interruptions
     )
-    plan = Plan(
+    plan = RunPlan(
         systems=on,
         chip=estimator.system.chip,
         chips=float(estimator.system.chips),
@@ -488,7 +488,7 @@ def _storage(catalog: Catalog, on: str) -> float | None:
     return None if stated is None else number * float(stated.value.value)
 
 
-def rank(plan: Plan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
+def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
     """The order of plans: those that meet the goals, by the expected value of the objective; others by what they exceed.
 
     Bounds follow estimates, since they do not show that a goal is met. Where the objective is not known chip hours are compared.
@@ -499,4 +499,4 @@ def rank(plan: Plan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
     return (is_bound(plan), not met, *(() if met else goals.excess(plan)), *known)
 
 
-__all__ = ["Goals", "Plan", "PlanTrainingQuestion", "checkpoint_bytes", "rank", "run"]
+__all__ = ["Goals", "PlanTrainingQuestion", "RunPlan", "checkpoint_bytes", "rank", "run"]

@@ -20,7 +20,7 @@ from trnspec.evaluators.planning.comparison import (
     percent,
     table,
 )
-from trnspec.evaluators.planning.run import Goals, Objective, Plan
+from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
 from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
@@ -49,9 +49,9 @@ def page(
     catalog: Catalog,
     question: PlanTrainingQuestion,
     goals: Goals,
-    ranked: Sequence[Plan],
+    ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    unmeasured: Plan | None,
+    unmeasured: RunPlan | None,
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -84,15 +84,15 @@ def page(
     )
 
 
-def _columns(plans: Sequence[Plan], goals: Goals, objective: Objective) -> Columns[Plan]:
+def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Columns[RunPlan]:
     """The columns of the table of plans; the quantity that ranks them is one of the first."""
 
-    def at_front(plan: Plan) -> bool:
+    def at_front(plan: RunPlan) -> bool:
         compared = [one for one in plans if plan.cost is not None or one.chip == plan.chip]
         return pareto(plan, compared, lambda one: one.costs)
 
-    expected: Columns[Plan] = {
-        f"expected_{name}": (unit, partial(Plan.expected, objective=name)) for name, unit in EXPECTED.items()
+    expected: Columns[RunPlan] = {
+        f"expected_{name}": (unit, partial(RunPlan.expected, objective=name)) for name, unit in EXPECTED.items()
     }
     return {
         "system": ("", lambda plan: plan.systems),
@@ -122,7 +122,7 @@ def _columns(plans: Sequence[Plan], goals: Goals, objective: Objective) -> Colum
     }
 
 
-def _cost(plan: Plan, hourly: float, end: int) -> float | None:
+def _cost(plan: RunPlan, hourly: float, end: int) -> float | None:
     """The cost at a price of the servers per hour, or an end of its interval [USD]."""
     time = plan.time[end]
     return None if time is None else time / HOUR * hourly * (1.0 + plan.spares)
@@ -150,7 +150,7 @@ def _layout_text(layout: Layout) -> str:
 # Answers.
 
 
-def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
+def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
     value, low, high = best.time
     kind = best.evidence.kind
     missed = goals.missed(best)
@@ -191,7 +191,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
 
 
 def _comparison(
-    kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals, unmeasured: Plan | None
+    kinds: Sequence[RunPlan], best: RunPlan, q: PlanTrainingQuestion, goals: Goals, unmeasured: RunPlan | None
 ) -> Iterator[Answer]:
     """The best plan of stronger evidence, and the layout that is fastest by its estimate."""
     meeting = [plan for plan in kinds if goals.met(plan) or not goals.met(best)]
@@ -201,7 +201,7 @@ def _comparison(
         yield Answer("unmeasured_layout", text, note="faster by its estimate; no measurement has such degrees")
 
 
-def _objective_text(plan: Plan, q: PlanTrainingQuestion) -> str:
+def _objective_text(plan: RunPlan, q: PlanTrainingQuestion) -> str:
     if q.objective == "chips":
         return f"{measure(int(plan.chips))} chips"
     values = {"cost": (plan.cost_interval, "USD"), "time": (plan.time, "s"), "energy": (plan.energy_interval, "J")}
@@ -211,10 +211,10 @@ def _objective_text(plan: Plan, q: PlanTrainingQuestion) -> str:
 
 
 def _assumptions(
-    best: Plan,
+    best: RunPlan,
     q: PlanTrainingQuestion,
     goals: Goals,
-    ranked: Sequence[Plan],
+    ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
 ) -> Iterator[Assumption]:
     layout = best.layout
@@ -242,7 +242,7 @@ def _assumptions(
         yield Assumption("no_plan", on, str(error), first=True)
 
 
-def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
+def _production(best: RunPlan, q: PlanTrainingQuestion) -> Assumption:
     """The production factor."""
     factor = best.production
     if best.step[2] is None:
@@ -260,7 +260,7 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
     return Assumption("production_factor", f"{factor.value:.3g}", f"{benchmark}; {why}")
 
 
-def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
+def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
     """Failures, restarts, spares and checkpoints."""
     per_chip = best.run.mtbf * best.chips / HOUR
     source = "419 interruptions of 16,384 H100 in 54 days (Llama 3, arXiv 2407.21783)"
@@ -286,7 +286,7 @@ def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
         yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
 
 
-def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Suggestion]:
+def _suggestions(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Suggestion]:
     """The limits that the nearest plan would meet; the training step of the best plan."""
     needed = goals.needed(best)
     if needed:

@@ -17,7 +17,7 @@ from attrs import frozen
 from trnspec.atomic_write import write
 from trnspec.errors import UsageError, library
 from trnspec.evaluators.searching.space import FORMAT
-from trnspec.perf.sweep.reductions import EXCESS, Rows, Selected
+from trnspec.perf.sweep.reductions import EXCESS, Configurations, Selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _DIGITS = 16
 
 
 @frozen
-class Result:
+class PartResult:
     """Results of a part of a search.
 
     Attributes:
@@ -98,7 +98,7 @@ def _parquet(kept: Selected) -> bytes:
     names = [*kept.selection.columns, EXCESS]
     columns: dict[str, list[Any]] = {"set": [], "index": [], **{name: [] for name in names}}
     for which in _SETS:
-        rows: Rows = getattr(kept, which)
+        rows: Configurations = getattr(kept, which)
         plain = rows.plain()
         columns["set"] += [which] * len(rows)
         columns["index"] += plain["index"]
@@ -111,7 +111,7 @@ def _parquet(kept: Selected) -> bytes:
     return sink.getvalue()
 
 
-def load(search: Search, header: FilePath) -> Result:
+def load(search: Search, header: FilePath) -> PartResult:
     """The result of a part of a search.
 
     Raises:
@@ -137,14 +137,14 @@ def load(search: Search, header: FilePath) -> Result:
         at = [i for i, one in enumerate(table["set"]) if one == which]
         names = getattr(kept, which).columns
         columns = {name: [table[name][i] for i in at] for name in names}
-        setattr(kept, which, Rows.of([table["index"][i] for i in at], columns))
+        setattr(kept, which, Configurations.of([table["index"][i] for i in at], columns))
     kept.counts = Counter(about["counts"])
     kept.ranges = {name: (low, high) for name, (low, high) in about["ranges"].items()}
     if kept.evaluated != about["last"] - about["first"]:
         raise UsageError(
             f"{header}: altered: {kept.evaluated:,} configurations are counted, not {about['last'] - about['first']:,}"
         )
-    return Result(about, about["first"], about["last"], kept)
+    return PartResult(about, about["first"], about["last"], kept)
 
 
 _KEYS = frozenset(
@@ -185,7 +185,7 @@ def headers(paths: Iterable[FilePath]) -> list[FilePath]:
     return list(found)
 
 
-def merged(search: Search, results: Sequence[Result]) -> Selected:
+def merged(search: Search, results: Sequence[PartResult]) -> Selected:
     """Results of all parts together; parts that are in others are left out.
 
     Raises:

@@ -20,7 +20,7 @@ from trnspec.catalog.query.tree import (
     Known,
     Measure,
     Not,
-    Number,
+    NumberLiteral,
     PathTerm,
     QueryError,
     Quotient,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Kind:
+class MeasureKind:
     """The kind of a measure.
 
     Attributes:
@@ -58,17 +58,17 @@ class Kind:
     flag: bool = False
 
 
-_COUNT, _TEXT = Kind(), Kind(text=True)
-_TIME = Kind("s", 1.0, Dimension.TIME)
+_COUNT, _TEXT = MeasureKind(), MeasureKind(text=True)
+_TIME = MeasureKind("s", 1.0, Dimension.TIME)
 _BOTH = {
-    "memory": Kind("B", 1.0, Dimension.INFORMATION),
-    "capacity": Kind("B", 0.0, Dimension.INFORMATION),
-    "fits": Kind(flag=True),
-    "tokens_per_s": Kind("tokens/s", -1.0),
-    "tokens_per_s_per_chip": Kind("tokens/s", -1.0),
-    "usd": Kind("USD", 1.0),
-    "energy": Kind("J", 1.0, Dimension.ENERGY),
-    "chips": Kind("", 1.0),
+    "memory": MeasureKind("B", 1.0, Dimension.INFORMATION),
+    "capacity": MeasureKind("B", 0.0, Dimension.INFORMATION),
+    "fits": MeasureKind(flag=True),
+    "tokens_per_s": MeasureKind("tokens/s", -1.0),
+    "tokens_per_s_per_chip": MeasureKind("tokens/s", -1.0),
+    "usd": MeasureKind("USD", 1.0),
+    "energy": MeasureKind("J", 1.0, Dimension.ENERGY),
+    "chips": MeasureKind("", 1.0),
     "system": _TEXT,
     "dtype": _TEXT,
     "tp": _COUNT,
@@ -76,10 +76,10 @@ _BOTH = {
     "dp": _COUNT,
     "ep": _COUNT,
 }
-MEASURES: dict[Mode, dict[str, Kind]] = {
+MEASURES: dict[Mode, dict[str, MeasureKind]] = {
     "training": {
         "step_time": _TIME,
-        "mfu": Kind("%", -1.0, Dimension.RATIO),
+        "mfu": MeasureKind("%", -1.0, Dimension.RATIO),
         **_BOTH,
         "cp": _COUNT,
         "expert_tp": _COUNT,
@@ -89,8 +89,8 @@ MEASURES: dict[Mode, dict[str, Kind]] = {
         "schedule": _TEXT,
         "recompute": _TEXT,
         "offload": _TEXT,
-        "overlap": Kind(flag=True),
-        "sequence_parallel": Kind(flag=True),
+        "overlap": MeasureKind(flag=True),
+        "sequence_parallel": MeasureKind(flag=True),
     },
     "inference": {
         "ttft": _TIME,
@@ -233,10 +233,12 @@ class Where:
         every, some = (both, either) if isinstance(tree, And) else (either, both)
         return reduce(every, true), reduce(some, false)
 
-    def _refuse(self, message: str, at: PathTerm | Quotient | Measure | Number | Word, hint: str = "") -> QueryError:
+    def _refuse(
+        self, message: str, at: PathTerm | Quotient | Measure | NumberLiteral | Word, hint: str = ""
+    ) -> QueryError:
         return QueryError(message, self.text, at.span, hint)
 
-    def _named(self, path: PathTerm) -> tuple[str, Kind]:
+    def _named(self, path: PathTerm) -> tuple[str, MeasureKind]:
         try:
             name = resolved(path.text, self.mode)
         except UsageError as error:
@@ -260,7 +262,7 @@ class Where:
             raise self._refuse("texts are equal or not", tree.right, "use = or !=")
         return _masks(tree.operator, left, right)
 
-    def _kind(self, side: Operand) -> Kind | None:
+    def _kind(self, side: Operand) -> MeasureKind | None:
         """The kind of the measure on a side; ``None`` for a value."""
         if isinstance(side, PathTerm):
             return self._named(side)[1]
@@ -270,10 +272,10 @@ class Where:
                 raise self._refuse("only numbers can be divided", side)
             if bottom.unit and bottom.unit != top.unit:
                 raise self._refuse("only by a count or a measure of the same unit can be divided", side)
-            return Kind() if bottom.unit else top
+            return MeasureKind() if bottom.unit else top
         return None
 
-    def _value(self, side: Operand, other: Kind | None, measure: Callable[[str], Any]) -> Any:
+    def _value(self, side: Operand, other: MeasureKind | None, measure: Callable[[str], Any]) -> Any:
         """The values of one side, where the other is of some kind; ``None`` where they are unknown."""
         if isinstance(side, PathTerm):
             return measure(self._named(side)[0])
@@ -281,7 +283,7 @@ class Where:
             top, bottom = (measure(self._named(path)[0]) for path in (side.top, side.bottom))
             return None if top is None or bottom is None else top / bottom
         assert other is not None
-        if isinstance(side, Number):
+        if isinstance(side, NumberLiteral):
             if other.dimension is not None and other.dimension is not Dimension.RATIO:
                 raise self._refuse(
                     "a number alone has no unit",

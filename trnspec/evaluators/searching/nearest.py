@@ -16,7 +16,7 @@ from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import estimator_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, Selection
+from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, ConfigurationSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ def _serving(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Sugge
             other = search_of(catalog, evolve(q, on=(larger,)))
         except RefusalError:
             continue
-        if len(other.kept(0, other.size, into=Selection(other.selection.goal, 1).empty()).best):
+        if len(other.kept(0, other.size, into=ConfigurationSelection(other.selection.goal, 1).empty()).best):
             yield Suggestion("search", _given(q) | {"on": larger}, f"{larger} has a deployment that fits")
             return
 

@@ -10,11 +10,11 @@ from trnspec.errors import UsageError
 from trnspec.evaluation import questions
 from trnspec.evaluation.questions import (
     AnyPrices,
-    Listed,
+    ListLength,
     MeasuredEfficiency,
     Precision,
     Reserve,
-    Schedule,
+    ScheduleInputs,
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
@@ -41,7 +41,7 @@ LENGTH = 1024
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, Listed):
+class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, ListLength):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Mode | None = axis(
@@ -57,19 +57,19 @@ class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, A
     on: tuple[str, ...] = like(System, "on")
     chips: int | None = like(System, "chips")
     lnc: int | None = like(System, "lnc")
-    framework: questions.FrameworkName | None = like(questions.Software, "framework")
+    framework: questions.FrameworkName | None = like(questions.SoftwareInputs, "framework")
     dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
     optimizer: questions.OptimizerName | None = like(questions.TrainingPrecision, "optimizer")
-    gathered_inputs: bool | None = like(questions.Software, "gathered_inputs")
-    bucket: str | None = like(questions.Software, "bucket")
+    gathered_inputs: bool | None = like(questions.SoftwareInputs, "gathered_inputs")
+    bucket: str | None = like(questions.SoftwareInputs, "bucket")
     weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
     kv_dtype: tuple[str, ...] | None = like(ServingPrecision, "kv_dtype")
-    schedule: tuple[AnySchedule, ...] = like(Schedule, "schedule", default=("1f1b", "interleaved"))
+    schedule: tuple[AnySchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
     recompute: tuple[AnyRecompute, ...] | None = like(
-        Schedule, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one"
+        ScheduleInputs, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one"
     )
     overlap: tuple[bool, ...] | None = like(StepSchedule, "overlap")
-    offload: tuple[questions.Offload, ...] = like(Schedule, "offload", default=("none",))
+    offload: tuple[questions.Offload, ...] = like(ScheduleInputs, "offload", default=("none",))
     host_link: str | None = like(StepSchedule, "host_link")
     batching: Literal["continuous", "static"] | None = like(ServingSchedule, "batching")
     chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")

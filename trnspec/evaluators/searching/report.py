@@ -81,7 +81,7 @@ _ANSWERS = {
 
 
 @frozen
-class Listed:
+class ListedConfiguration:
     """A configuration that is listed.
 
     Attributes:
@@ -118,7 +118,7 @@ class Listed:
         return self.values[name][0] if name in self.values else self.texts.get(name)
 
 
-def listed(catalog: Catalog, search: Search, number: int) -> Listed:
+def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration:
     """A configuration of a search, by its number.
 
     Raises:
@@ -148,10 +148,10 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
             values[name] = (ends[0], ends[1], ends[2])
     inputs = {name: v for name, v in layout_inputs(piece, number).items() if name != "expert_tp"}
     texts = inputs | {"system": piece.on, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
-    return Listed(evaluation, question.given(always=always), piece.on, values, texts)
+    return ListedConfiguration(evaluation, question.given(always=always), piece.on, values, texts)
 
 
-def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:
+def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> ListedConfiguration:
     question = piece.question(number)
     evaluation = inference.run(catalog, question)
     values, rate = _answered(evaluation), evaluation.answer("throughput")
@@ -165,7 +165,7 @@ def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:
     resolved = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
     texts = {**resolved, "system": piece.on}
     always = tuple(name for name in DEPLOYMENT if own[name] is not None)
-    return Listed(evaluation, question.given(always=always), piece.on, values, texts)
+    return ListedConfiguration(evaluation, question.given(always=always), piece.on, values, texts)
 
 
 def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, float | None]]:
@@ -177,7 +177,7 @@ def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, fl
     }
 
 
-def columns(search: Search, rows: list[Listed], first: tuple[str, ...]) -> tuple[str, ...]:
+def columns(search: Search, rows: list[ListedConfiguration], first: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a table of configurations.
 
     Args:
@@ -215,9 +215,9 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     if not len(kept.best):
         raise infeasible(catalog, search, kept)
     q, mode = search.question, search.question.of
-    cached: dict[int, Listed] = {}
+    cached: dict[int, ListedConfiguration] = {}
 
-    def rows_of(numbers: list[int]) -> list[Listed]:
+    def rows_of(numbers: list[int]) -> list[ListedConfiguration]:
         for number in numbers:
             if number not in cached:
                 cached[number] = listed(catalog, search, number)
@@ -267,7 +267,7 @@ def _rejected(kept: Selected) -> list[tuple[str, int]]:
     return [(reason, count) for reason, count in kept.counts.most_common() if reason and count]
 
 
-def _answers(search: Search, kept: Selected, first: Listed, what: str) -> Iterator[Answer]:
+def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: str) -> Iterator[Answer]:
     single, goal = first.evaluation, search.selection.goal
     note = f"of the {_best(goal)} {what[:-1]}"
     priced = {a.name: a for a in _priced(search, first)}
@@ -295,7 +295,7 @@ _PRICED = {"usd": "million_tokens", "energy": "energy"}
 """The answers of cost and energy, by measure."""
 
 
-def _priced(search: Search, first: Listed) -> Iterator[Answer]:
+def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
     """Cost and energy of a million tokens, as far as they are known."""
     mode, kind = search.question.of, first.evaluation.answers[0].kind
     of = "trained" if mode == "training" else "output tokens"
@@ -310,7 +310,9 @@ def _inside(search: Search) -> str:
     return f", and {search.question.where}" if search.question.where else ""
 
 
-def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed, what: str) -> Iterator[Assumption]:
+def _assumptions(
+    catalog: Catalog, search: Search, kept: Selected, first: ListedConfiguration, what: str
+) -> Iterator[Assumption]:
     q, single = search.question, first.evaluation
     of = {a.name: a for a in single.assumptions}
     if "calibration" in of:
@@ -349,7 +351,7 @@ def _as_given(q: Any, choices: Any) -> Any:
     return evolve(choices, **unstated)
 
 
-def _tables(search: Search, kept: Selected, best: list[Listed], rows_of: Any) -> Iterator[Table]:
+def _tables(search: Search, kept: Selected, best: list[ListedConfiguration], rows_of: Any) -> Iterator[Table]:
     goal, mode = search.selection.goal, search.question.of
     what = "layouts" if mode == "training" else "deployments"
     title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")
@@ -362,7 +364,7 @@ def _tables(search: Search, kept: Selected, best: list[Listed], rows_of: Any) ->
         yield from _ranked(f"Pareto front of {' and '.join(goals)}", search, front, goals)
 
 
-def _ranked(title: str, search: Search, rows: list[Listed], first: tuple[str, ...]) -> Iterator[Table]:
+def _ranked(title: str, search: Search, rows: list[ListedConfiguration], first: tuple[str, ...]) -> Iterator[Table]:
     """A table of rows; bounds, which are not comparable with estimates, in one of their own."""
     estimates = [row for row in rows if not row.bound]
     bounds = [row for row in rows if row.bound]
@@ -373,13 +375,13 @@ def _ranked(title: str, search: Search, rows: list[Listed], first: tuple[str, ..
         yield evolve(_table(named, search, bounds, first), kind="ideal")
 
 
-def _table(title: str, search: Search, rows: list[Listed], first: tuple[str, ...]) -> Table:
+def _table(title: str, search: Search, rows: list[ListedConfiguration], first: tuple[str, ...]) -> Table:
     names = columns(search, rows, first)
     cells = tuple(tuple(row.cell(name) for name in names) for row in rows)
     return Table(title, names, cells, tuple(unit(name, search.question.of) for name in names))
 
 
-def _comparison(goal: Goal, mode: str, first: Listed, second: Listed) -> Iterator[Table]:
+def _comparison(goal: Goal, mode: str, first: ListedConfiguration, second: ListedConfiguration) -> Iterator[Table]:
     """Differences between the times of the first and the second."""
     base = _BASES.get(goal.name, "step_time" if mode == "training" else "time_per_output_token")
     parts = [{p.name: p.value for p in one.evaluation.parts if p.of == base} for one in (first, second)]

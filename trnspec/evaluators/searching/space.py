@@ -23,7 +23,7 @@ from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.serving import ServingPiece, serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
-from trnspec.perf.sweep.reductions import BOUND, Limit, Selected, Selection
+from trnspec.perf.sweep.reductions import BOUND, ConfigurationSelection, Selected, TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Search:
     question: SearchQuestion
     edition: str
     pieces: tuple[TrainingPiece | ServingPiece, ...] = field(repr=False)
-    selection: Selection
+    selection: ConfigurationSelection
 
     @property
     def size(self) -> int:
@@ -83,12 +83,12 @@ class Search:
             if done is not None:
                 done(len(some.code))
 
-        limits: dict[tuple[int, float], Limit] = {}
+        limits: dict[tuple[int, float], TimeLimit] = {}
         for piece in self.pieces:
             low, high = max(first, piece.offset), min(last, piece.offset + piece.size)
             if low < high:
                 if self._only_fastest and isinstance(piece, TrainingPiece):
-                    limit = limits.setdefault((id(piece.estimator), piece.tokens), Limit(self.selection.top))
+                    limit = limits.setdefault((id(piece.estimator), piece.tokens), TimeLimit(self.selection.top))
                     piece.search(low, high, take, limit)
                 else:
                     piece.search(low, high, take)
@@ -144,7 +144,7 @@ def search_of(catalog: Catalog, question: SearchQuestion) -> Search:
     front = tuple(goal(name, mode, "pareto") for name in q.pareto or ())
     _fronts(q.pareto)
     names = () if test is None else tuple(n for n in test.names() if not _worded(n, mode))
-    selection = Selection(best, q.top, front, test, names)
+    selection = ConfigurationSelection(best, q.top, front, test, names)
     wanted = (*selection.columns, *(() if test is None else test.names()))
     pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q, wanted)
     return Search(q, catalog.edition or "", tuple(pieces), selection)

@@ -21,7 +21,7 @@ WARMUP = 5
 
 
 @frozen
-class Format:
+class LogFormat:
     """A format.
 
     Attributes:
@@ -48,22 +48,22 @@ _MEGATRON = {"kind": "train", "framework": "megatron", "source": "Megatron-LM lo
 _TITAN = {"kind": "train", "framework": "torchtitan", "source": "torchtitan log"}
 _NXD = {"kind": "train", "framework": "nxd", "source": "NxD Training log"}
 FORMATS = {
-    "nccl-tests": Format("output of all_reduce_perf and others", _NCCL, collectives.nccl_tests),
-    "nccom-test": Format("output of nccom-test", _NCCOM, collectives.nccom_test),
-    "vllm-bench": Format("JSON of vllm bench serve --save-result", _VLLM, serving.vllm_bench),
-    "genai-perf": Format(
+    "nccl-tests": LogFormat("output of all_reduce_perf and others", _NCCL, collectives.nccl_tests),
+    "nccom-test": LogFormat("output of nccom-test", _NCCOM, collectives.nccom_test),
+    "vllm-bench": LogFormat("JSON of vllm bench serve --save-result", _VLLM, serving.vllm_bench),
+    "genai-perf": LogFormat(
         "profile_export_genai_perf.json", {"kind": "infer", "source": "GenAI-Perf"}, serving.genai_perf
     ),
-    "aiperf": Format("profile_export_aiperf.json", {"kind": "infer", "source": "AIPerf"}, serving.aiperf),
-    "megatron": Format(
+    "aiperf": LogFormat("profile_export_aiperf.json", {"kind": "infer", "source": "AIPerf"}, serving.aiperf),
+    "megatron": LogFormat(
         "training log of Megatron-LM", _MEGATRON, steps=training.megatron, column="step_time_s",
         expected="'iteration N/ M | ... elapsed time per iteration (ms): ...'",
     ),
-    "torchtitan": Format(
+    "torchtitan": LogFormat(
         "training log of torchtitan", _TITAN, steps=training.torchtitan, column="tokens_per_s_per_chip",
         expected="'step: N ... memory: ... GiB ... tps: ...'",
     ),
-    "nxd": Format(
+    "nxd": LogFormat(
         "training log of NxD Training", _NXD, steps=training.nxd, column="step_time_s",
         expected="two states of a progress bar 'N/M [mm:ss<...] reduced_train_loss=...'",
     ),

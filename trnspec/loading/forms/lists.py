@@ -1,4 +1,4 @@
-"""The documents that a list is read as, and what a list cannot have."""
+"""Lists, each read as several documents, and their checks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EXPECTED = "expected what neuron-ls --json-output or nvidia-smi -q -x prints"
 
 
 @frozen(kw_only=True, repr=False)
-class Device(ShortRepr):
+class Accelerator(ShortRepr):
     """One accelerator.
 
     Attributes:
@@ -51,7 +51,7 @@ class Device(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Machine(ShortRepr):
+class HostMachine(ShortRepr):
     """The accelerators of one machine.
 
     Attributes:
@@ -66,7 +66,7 @@ class Machine(ShortRepr):
 
     tool: Literal["neuron-ls", "nvidia-smi"]
     file: str
-    devices: tuple[Device, ...]
+    devices: tuple[Accelerator, ...]
     instance_type: str = ""
     attached: int | None = None
     driver: str = ""
@@ -74,7 +74,7 @@ class Machine(ShortRepr):
 
 
 @frozen(repr=False)
-class Input(ShortRepr):
+class HostText(ShortRepr):
     """A text of unknown origin, and the errors about it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Input(ShortRepr):
     raw: bytes = field(repr=False)
 
     @classmethod
-    def read(cls, file: str, stream: BinaryIO | None = None) -> Input:
+    def read(cls, file: str, stream: BinaryIO | None = None) -> HostText:
         """The beginning of a file, or of a stream.
 
         Raises:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from attrs import frozen
 
-from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Device, Input, Machine
+from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Accelerator, HostMachine, HostText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,17 +39,17 @@ class _TwiceError(ValueError):
     """A key is there twice."""
 
 
-def read(source: Input) -> Machine:
+def read(source: HostText) -> HostMachine:
     """The machine that neuron-ls describes.
 
     Raises:
         UsageError: The text is not its output; the message has the line, a code and what is expected.
     """
     text = source.text()
-    return _Reader(source, text).machine(_parsed(source, text))
+    return _NeuronLsReader(source, text).machine(_parsed(source, text))
 
 
-def _parsed(source: Input, text: str) -> Any:
+def _parsed(source: HostText, text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
     except json.JSONDecodeError as error:
@@ -84,11 +84,11 @@ def _places(key: str, text: str) -> list[re.Match[str]]:
 
 
 @frozen
-class _Reader:
-    source: Input
+class _NeuronLsReader:
+    source: HostText
     text: str
 
-    def machine(self, data: Any) -> Machine:
+    def machine(self, data: Any) -> HostMachine:
         if not isinstance(data, list) or not data:
             found = "an empty list" if data == [] else _described(data)
             raise self.source.problem(1, "TRN103 wrong-type", f"expected a list of devices, found {found}; {EXPECTED}")
@@ -110,7 +110,7 @@ class _Reader:
             for key in each:
                 if key not in COMPARED and key not in STATE:
                     unknown.setdefault(key, self._line(data, n, key))
-        return Machine(
+        return HostMachine(
             tool="neuron-ls",
             file=self.source.file,
             devices=devices,
@@ -124,7 +124,7 @@ class _Reader:
             return value or ""
         raise self._wrong(data, n, "instance_type", "a text", value)
 
-    def _device(self, data: Sequence[Any], n: int) -> Device:
+    def _device(self, data: Sequence[Any], n: int) -> Accelerator:
         each = data[n]
         if not isinstance(each, dict):
             message = f"expected an object for device {n}, found {_described(each)}"
@@ -135,7 +135,7 @@ class _Reader:
             raise self.source.problem(
                 line, "TRN102 missing-field", f"entry {n + 1} has no neuron_device; it has {_keys(each)}; {EXPECTED}"
             )
-        return Device(
+        return Accelerator(
             index=index,
             line=self._line(data, n, "neuron_device"),
             memory=self._count(data, n, "memory_size"),

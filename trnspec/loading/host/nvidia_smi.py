@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from attrs import define, field
 
-from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Device, Input, Machine
+from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Accelerator, HostMachine, HostText
 
 if TYPE_CHECKING:
     from trnspec.errors import UsageError
@@ -67,7 +67,7 @@ class _Element:
         return None
 
 
-def read(source: Input) -> Machine:
+def read(source: HostText) -> HostMachine:
     """The machine that nvidia-smi describes.
 
     Raises:
@@ -88,7 +88,7 @@ def read(source: Input) -> Machine:
         for child in gpu.children:
             if child.name not in KNOWN:
                 unknown.setdefault(child.name, child.line)
-    return Machine(
+    return HostMachine(
         tool="nvidia-smi",
         file=source.file,
         devices=tuple(_device(source, gpu, n) for n, gpu in enumerate(gpus)),
@@ -98,7 +98,7 @@ def read(source: Input) -> Machine:
     )
 
 
-def _device(source: Input, gpu: _Element, n: int) -> Device:
+def _device(source: HostText, gpu: _Element, n: int) -> Accelerator:
     name = gpu.first(("product_name",))
     if name is None:
         raise source.problem(gpu.line, "TRN102 missing-field", f"<gpu> number {n} has no <product_name>")
@@ -113,7 +113,7 @@ def _device(source: Input, gpu: _Element, n: int) -> Device:
     memory = _number(source, gpu.first(("fb_memory_usage", "total")), "MiB", whole=True)
     limits = [(block, "default_power_limit") for block in ("gpu_power_readings", "power_readings")]
     mig = gpu.first(("mig_mode", "current_mig"))
-    return Device(
+    return Accelerator(
         index=n,
         line=gpu.line,
         name=name.text,
@@ -124,7 +124,7 @@ def _device(source: Input, gpu: _Element, n: int) -> Device:
     )
 
 
-def _number(source: Input, element: _Element | None, unit: str, *, whole: bool = False) -> Any:
+def _number(source: HostText, element: _Element | None, unit: str, *, whole: bool = False) -> Any:
     """The number of an element, without its unit: an ``int`` if it must be whole, else a ``Fraction``."""
     if element is None:
         return None
@@ -137,7 +137,7 @@ def _number(source: Input, element: _Element | None, unit: str, *, whole: bool =
     return int(match[1]) if whole else Fraction(match[1])
 
 
-def _parsed(source: Input) -> _Element:
+def _parsed(source: HostText) -> _Element:
     source.text()
     parser = expat.ParserCreate()
     builder = _Builder(source, parser)
@@ -159,7 +159,7 @@ def _parsed(source: Input) -> _Element:
 class _Builder:
     """Builds the elements of a document, and stops at everything that nvidia-smi does not print."""
 
-    source: Input
+    source: HostText
     parser: expat.XMLParserType
     root: _Element | None = None
     path: list[_Element] = field(factory=list)

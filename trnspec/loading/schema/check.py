@@ -45,7 +45,7 @@ from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
-from trnspec.yaml import Document, Limits, Path, Place, Problem
+from trnspec.yaml import Document, Path, Place, Problem, ReadingLimits
 from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
 
@@ -120,7 +120,7 @@ def _position(unsound: Unsound) -> tuple[int, int]:
 
 def _listed(unsound: list[Unsound]) -> list[Unsound]:
     """The first problems of each code; a last one counts the others, as in reading a file."""
-    most, count, more = Limits().problems, Counter[str](), "at least " if len(unsound) > _MOST else ""
+    most, count, more = ReadingLimits().problems, Counter[str](), "at least " if len(unsound) > _MOST else ""
     result: list[Unsound] = []
     beyond: dict[str, Problem] = {}
     for one in unsound:
@@ -277,7 +277,7 @@ def _missing(
         for key in schema["required"]
         if key not in instance and document.rejected.isdisjoint(((*path, key), (*path, "<<")))
     ]
-    unknown = list(islice((k for k in instance if k not in schema["properties"]), Limits().problems))
+    unknown = list(islice((k for k in instance if k not in schema["properties"]), ReadingLimits().problems))
     above = shape_in_document(spec, path)
     known = list(above.fields if isinstance(above, ObjectShape) else schema["properties"])
     # Both are reported, since either code may be ignored; what is below a misspelt key is not missing.

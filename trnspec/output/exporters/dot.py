@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.output.exporters.exported import Export
-    from trnspec.topology.fabric import Fabric
+    from trnspec.topology.fabric import FabricGraph
 
 _COLOURS = ("#3565c4", "#c4521a", "#a86b00", "#8a3fa0", "#2e7d4f")
 
@@ -69,7 +69,7 @@ def _cluster(network: LinkTable, server: int) -> list[str]:
     return [head, *lines, "  }"]
 
 
-def _switches(network: LinkTable, fabric: Fabric) -> list[str]:
+def _switches(network: LinkTable, fabric: FabricGraph) -> list[str]:
     if not isinstance(network.shape, Switched):
         return []
     lines = ["", '  node [shape=box, fillcolor="#fdf1d8", color="#a86b00", fixedsize=false]']
@@ -81,7 +81,7 @@ def _switches(network: LinkTable, fabric: Fabric) -> list[str]:
     return lines
 
 
-def _name(fabric: Fabric, vertex: int) -> str:
+def _name(fabric: FabricGraph, vertex: int) -> str:
     return f"switch{vertex - fabric.nodes}" if fabric.is_switch(vertex) else f"chip{vertex}"
 
 

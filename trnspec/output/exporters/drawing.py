@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.output.exporters.link_table import LinkTable
-    from trnspec.topology.fabric import Fabric
+    from trnspec.topology.fabric import FabricGraph
     from trnspec.topology.shapes import GridShape, Hypercube
     from trnspec.topology.switched import Switched
 
@@ -301,13 +301,13 @@ def _arc(x1: float, y1: float, x2: float, y2: float, dx: float, dy: float) -> st
     return f"M{num(x1)} {num(y1)}C{num(x1 + dx)} {num(y1 + dy)} {num(x2 + dx)} {num(y2 + dy)} {num(x2)} {num(y2)}"
 
 
-def row(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
+def row(fabric: FabricGraph, classes: Mapping[str, str]) -> Picture:
     """Chips in a row, as a chain is."""
     places = [(_CHIP / 2 + i * _APART, _CHIP / 2 + 2) for i in range(fabric.nodes)]
     return Picture((fabric.nodes - 1) * _APART + _CHIP, _CHIP + 4, _placed(places, fabric, classes))
 
 
-def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
+def circle(fabric: FabricGraph, classes: Mapping[str, str]) -> Picture:
     """Chips on a circle in the order of their numbers, every link a straight line: a ring, or anything else."""
     count = fabric.nodes
     radius = max(110.0, count * (_CHIP + 36) / (2 * math.pi))
@@ -317,7 +317,7 @@ def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
     return Picture(2 * middle, 2 * middle, _placed(places, fabric, classes))
 
 
-def _placed(places: Sequence[tuple[float, float]], fabric: Fabric, classes: Mapping[str, str]) -> tuple[str, ...]:
+def _placed(places: Sequence[tuple[float, float]], fabric: FabricGraph, classes: Mapping[str, str]) -> tuple[str, ...]:
     """Links as straight lines, and the chips at their places."""
     links = [line(*places[e.a], *places[e.b], f"link {classes[e.kind]}") for e in fabric.edges]
     return (*links, *(part for i, (x, y) in enumerate(places) for part in chip(x, y, _CHIP, _CHIP, i)))

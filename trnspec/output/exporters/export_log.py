@@ -8,7 +8,7 @@ from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.model.reflection import FigureShape, dotted, shape_at
-from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used
+from trnspec.output.exporters.exported import Export, ExportAssumption, ExportError, Used
 from trnspec.quantities.quantity import Qualifier
 from trnspec.quantities.units import UNITS, Dimension
 from trnspec.text_table import escape
@@ -53,7 +53,7 @@ class ExportLog:
         self.format = format
         self.instead = dict(instead or {})
         self._replaced: set[str] = set()
-        self._assumptions: dict[Assumption, None] = {}
+        self._assumptions: dict[ExportAssumption, None] = {}
         self._used: dict[Used, None] = {}
         self._figures: dict[str, dict[str, Stated]] = {}
 
@@ -143,7 +143,7 @@ class ExportLog:
 
     def assume(self, field: str, says: str) -> None:
         """Record an assumption: something that is not in the catalog."""
-        self._assumptions[Assumption(field, says)] = None
+        self._assumptions[ExportAssumption(field, says)] = None
 
     def unknown(self, field: str, node: Node[Any], *paths: str, published: Sequence[str] = ()) -> ExportError:
         """The error for a figure that is not adopted, with its claims and the figures that can replace it.
@@ -188,7 +188,7 @@ class ExportLog:
         return Export(text, self.assumptions, self.used)
 
     @property
-    def assumptions(self) -> tuple[Assumption, ...]:
+    def assumptions(self) -> tuple[ExportAssumption, ...]:
         """The assumptions so far, in order, each once."""
         return tuple(self._assumptions)
 

@@ -25,7 +25,7 @@ class ExportError(TrnspecError):
 
 
 @frozen
-class Assumption:
+class ExportAssumption:
     """A value or convention that is not in the catalog and was chosen for an export.
 
     Attributes:
@@ -76,7 +76,7 @@ class Export:
     """
 
     text: str
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[ExportAssumption, ...] = ()
     used: tuple[Used, ...] = ()
 
 

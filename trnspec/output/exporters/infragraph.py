@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.output.exporters.exported import Export
-    from trnspec.topology.fabric import Fabric
+    from trnspec.topology.fabric import FabricGraph
 
 _HEAD = "Infrastructure of InfraGraph, written by trnspec from checked figures."
 
@@ -105,7 +105,7 @@ def _links_of(log: ExportLog, count: int) -> LinkTable | None:
 
 
 def _switches(
-    network: LinkTable, fabric: Fabric, devices: dict[str, _Device], server: str
+    network: LinkTable, fabric: FabricGraph, devices: dict[str, _Device], server: str
 ) -> Iterator[tuple[_Place, int]]:
     """The places of the switches in the order of their numbers; adds them to the devices."""
     if not isinstance(network.shape, Switched):

@@ -50,7 +50,7 @@ def export_all(graph: Graph) -> Export:
 
 
 def _export(graph: Graph, nodes: list[Node[Any]]) -> Export:
-    reader = _Reader(graph)
+    reader = _Resolver(graph)
     documents = [reader.document(node, ()) for node in nodes]
     found = {name: graph.lookup(name, Source) for name in sorted(reader.cited)}
     cited = {name: _source(node) for name, node in found.items() if node is not None}
@@ -65,7 +65,7 @@ def _source(node: Node[Source]) -> dict[str, Any]:
     return {**about, **{k: v for k, v in more.items() if v is not None}}
 
 
-class _Reader:
+class _Resolver:
     """Converts documents to plain data, and collects the sources that they name."""
 
     def __init__(self, graph: Graph) -> None:

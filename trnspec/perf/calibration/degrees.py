@@ -12,7 +12,7 @@ from trnspec.errors import TrnspecError
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.cells import Cells
+from trnspec.perf.calibration.measured.cells import RowCells
 from trnspec.perf.calibration.nearest import chip_named
 from trnspec.perf.lowering.calibrated import nearest
 
@@ -75,7 +75,7 @@ def _trained(graph: Graph) -> tuple[_Trained, ...]:
         except TrnspecError:
             continue
         for row in rows:
-            cells = Cells(graph, dict(row.cells))
+            cells = RowCells(graph, dict(row.cells))
             chip = chip_named(graph, cells.get("hardware"), "train")
             try:
                 _, d = cells.model()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from trnspec.model.calibration import FittedTable
     from trnspec.perf.calibration.fits.fit import Errors, Fitted
-    from trnspec.perf.calibration.fits.uncertainty import Learned
+    from trnspec.perf.calibration.fits.uncertainty import Information
     from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
 
@@ -126,7 +126,7 @@ def printed(values: Mapping[str, float]) -> dict[str, str]:
     return {name: _figure(values[name], each.shape) for name, each in fields.items() if name in values}
 
 
-def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Learned | None]]:
+def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Information | None]]:
     """Each parameter with its value and that of the prior, as printed, and what the rows add.
 
     Names of parameters of a protocol begin with its name.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trnspec.model.calibration import FittedOn, Scale
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.case import ModelCase
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.layout import Layout
 
@@ -41,7 +41,7 @@ def training_inputs(d: Dimensions, layout: Layout) -> Inputs:
     }
 
 
-def collective_inputs(system: System, size: float, ranks: float) -> Inputs:
+def collective_inputs(system: LoweredSystem, size: float, ranks: float) -> Inputs:
     """The inputs of a collective, by the names of :class:`trnspec.model.calibration.FittedOn`."""
     near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
     return {"size": max(size, 1.0), "ranks": ranks, "servers": float(ceil(ranks / near))}
@@ -58,7 +58,7 @@ def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
     }
 
 
-def scale_of(system: System, ranks: float) -> Scale:
+def scale_of(system: LoweredSystem, ranks: float) -> Scale:
     """Class of the number of chips of some ranks: those connected without the network, up to 512, or more."""
     near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
     if ranks <= near:

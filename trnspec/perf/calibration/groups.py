@@ -35,7 +35,7 @@ models of serving were covered best."""
 
 @frozen
 class GroupErrors:
-    """The held-out errors of a group; see :class:`trnspec.model.calibration.Group`."""
+    """The held-out errors of a group; see :class:`trnspec.model.calibration.ErrorGroup`."""
 
     phase: str
     scale: str

@@ -15,7 +15,7 @@ from trnspec.evidence import Nearest, Outside
 from trnspec.loading.measured import DTYPES
 from trnspec.model.calibration import Calibration
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.cells import Cells, chip_of
+from trnspec.perf.calibration.measured.cells import RowCells, chip_of
 from trnspec.perf.calibration.measured.collectives import KINDS
 from trnspec.perf.calibration.measured.tables import fitted_rows
 
@@ -103,7 +103,7 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     for fitted in node.spec.tables if node else ():
         for document, row in fitted_rows(graph, fitted):
             cells = dict(row.cells)
-            name, inputs = _inputs(Cells(graph, cells, cells.get("model", "")))
+            name, inputs = _inputs(RowCells(graph, cells, cells.get("model", "")))
             inputs = {name: value for name, value in inputs.items() if value > 0.0}
             collective = KINDS.get(cells.get("collective", ""), "")
             chip = chip_named(graph, cells.get("hardware", ""), document.of)
@@ -127,7 +127,7 @@ def _dtypes(text: str) -> tuple[str, ...]:
     return next((names for pattern, names in DTYPES if re.search(pattern, text.lower())), ())
 
 
-def _inputs(row: Cells) -> tuple[str, dict[str, float]]:
+def _inputs(row: RowCells) -> tuple[str, dict[str, float]]:
     """The model of a row, and the inputs that its cells state, by the names of :class:`trnspec.model.calibration.FittedOn`."""
 
     def at(name: str, default: float = 0.0) -> float:

@@ -25,9 +25,9 @@ from trnspec.perf.calibration.fits.training import batch, training
 from trnspec.perf.calibration.measured.case import Case, ModelCase, Part, Skipped
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
-from trnspec.perf.calibration.measured.kernels import Shapes, kernel_cases
+from trnspec.perf.calibration.measured.kernels import KernelRuns, kernel_cases
 from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
-from trnspec.perf.calibration.measured.serving import Runs, on_gpu, serving_cases
+from trnspec.perf.calibration.measured.serving import ServingRuns, on_gpu, serving_cases
 from trnspec.perf.calibration.measured.tables import Record, fitted_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.kernels.times import Roof
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.calibration import KernelRoof
-    from trnspec.perf.calibration.fits.fit import Model
+    from trnspec.perf.calibration.fits.fit import FitModel
     from trnspec.perf.calibration.measured.collectives import CollectiveCase
     from trnspec.perf.calibration.measured.inference import InferenceCase
     from trnspec.perf.calibration.measured.kernels import KernelCase
@@ -145,7 +145,7 @@ class Scored:
 
 
 @frozen(kw_only=True)
-class Kind:
+class RowKind:
     """Scoring of rows of one kind.
 
     Attributes:
@@ -244,7 +244,7 @@ def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) ->
     return {"step": (ideal, value, low, high), "memory": (memory, none, none, none)}
 
 
-Fits = Iterable[tuple["Model", Sequence[Any]]]
+Fits = Iterable[tuple["FitModel", Sequence[Any]]]
 """Fits, each with its rows."""
 
 
@@ -307,12 +307,16 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
 
     Lower bounds are a decoding step with as many requests as fit, without prompts, and a prompt that is served alone.
     """
-    bounds = Runs.of(cases)
+    bounds = ServingRuns.of(cases)
     alone = evolve(bounds, requests=np.ones(len(cases)))
     ideal: dict[Part, Any] = {"tpot": bounds.run(IDEAL_SERVING).step, "ttft": alone.run(IDEAL_SERVING).ttft}
-    data, achieved = Runs.of(cases, applied.efficiency), serving_of(applied)
+    data, achieved = ServingRuns.of(cases, applied.efficiency), serving_of(applied)
     unstated = np.array([not case.cache_known for case in cases])
-    some = (data, data.with_other_cache(unstated), *(Runs.of(end, applied.efficiency) for end in _at_ends(cases)))
+    some = (
+        data,
+        data.with_other_cache(unstated),
+        *(ServingRuns.of(end, applied.efficiency) for end in _at_ends(cases)),
+    )
     times = [each.times(achieved) for each in some]
     spans = {part: np.array([each[part] for each in times]) for part in ideal}
     return {part: (ideal[part], span[0], span.min(axis=0), span.max(axis=0)) for part, span in spans.items()}
@@ -357,7 +361,7 @@ def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: H
 
 def _kernels(graph: Graph, cases: Sequence[KernelCase], applied: Calibrated) -> Predicted:
     """Times of one kernel in one precision."""
-    part, shapes, roof = cases[0].part, Shapes.of(cases[0].part, cases), _roof(graph, cases[0], applied)
+    part, shapes, roof = cases[0].part, KernelRuns.of(cases[0].part, cases), _roof(graph, cases[0], applied)
     ideal = shapes.times({})[part]
     value = np.full(len(cases), np.nan) if roof is None else shapes.times(numbers(roof))[part]
     return {part: (ideal, value, value, value)}
@@ -417,33 +421,33 @@ def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple
     return low, high, "transferred"
 
 
-KINDS: Mapping[str, tuple[Kind, ...]] = {
-    "train": (Kind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=partial(_refit, _fits_of_steps)),),
+KINDS: Mapping[str, tuple[RowKind, ...]] = {
+    "train": (RowKind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=partial(_refit, _fits_of_steps)),),
     "infer": (
-        Kind(
+        RowKind(
             of="inference", read=_neuron_cases, predict=_tokens, interval=_of_model, together=lambda c: c.encoded > 0.0,
             refit=partial(_refit, _fits_of_tokens),
         ),
-        Kind(of="inference", read=serving_cases, predict=_requests, interval=_of_model,
+        RowKind(of="inference", read=serving_cases, predict=_requests, interval=_of_model,
             refit=partial(_refit, lambda _, cases: [(serving.MODEL, cases)]),
         ),
     ),
     "collective": (
-        Kind(
+        RowKind(
             of="collectives", read=collective_cases, predict=_collectives, interval=_of_collective, refit=_refit_collectives
         ),
     ),
     **{
         kind: (
-            Kind(
+            RowKind(
                 of="kernels", read=partial(kernel_cases, kind=kind), predict=_kernels, interval=_of_kernel,
                 together=lambda c: (c.part, c.precision), refit=partial(_refit, _fits_of_kernels),
             ),
         )
         for kind in ("matmul", "attention", "moe")
     },
-    "device_profile": (Kind(of="inference", read=profile_cases, predict=_ops, interval=_of_op),),
-    "op": (Kind(of="inference", read=op_cases, predict=_ops, interval=_of_op),),
+    "device_profile": (RowKind(of="inference", read=profile_cases, predict=_ops, interval=_of_op),),
+    "op": (RowKind(of="inference", read=op_cases, predict=_ops, interval=_of_op),),
 }  # fmt: skip
 """How rows are scored, by the value of the column ``kind``."""
 
@@ -479,7 +483,7 @@ def score(
     scores: dict[str, list[Scored | Skipped]] = {}
     # Calibrations of several chips are of one fit if their rows are the same; collectives of all chips are one fit.
     fits = fitted_hashes(graph)
-    groups: dict[tuple[Kind, frozenset[str]], dict[str, Case]] = {}
+    groups: dict[tuple[RowKind, frozenset[str]], dict[str, Case]] = {}
     for name, rows in tables.items():
         scores[name] = []
         for kind in dict.fromkeys(row["kind"] for row in rows):

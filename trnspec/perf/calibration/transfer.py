@@ -16,8 +16,8 @@ from trnspec.perf.calibration.groups import COVERAGE, quantile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.perf.calibration.fits.fit import Fitted, Model
-    from trnspec.perf.calibration.fits.search import Found
+    from trnspec.perf.calibration.fits.fit import FitModel, Fitted
+    from trnspec.perf.calibration.fits.search import SearchResult
     from trnspec.perf.calibration.measured.case import ModelCase
 
 LEAST = 5
@@ -54,7 +54,7 @@ class Beyond:
     elsewhere: Elsewhere | None
 
 
-def beyond(model: Model, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]]) -> tuple[Beyond, ...]:
+def beyond(model: FitModel, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]]) -> tuple[Beyond, ...]:
     """Errors of a fit beyond its rows, for each measured time.
 
     Args:
@@ -71,7 +71,7 @@ def beyond(model: Model, fitted: Fitted, others: Mapping[str, Sequence[ModelCase
     )
 
 
-def computed(model: Model, cases: Sequence[ModelCase], found: Found, *, own: bool = True) -> list[Any]:
+def computed(model: FitModel, cases: Sequence[ModelCase], found: SearchResult, *, own: bool = True) -> list[Any]:
     """Measured over computed times of each part; NaN where none was measured.
 
     Args:
@@ -99,7 +99,7 @@ def elsewhere(measured: Any, groups: Sequence[str]) -> Elsewhere | None:
     return Elsewhere(int(known.sum()), len(set(names)), low, high)
 
 
-def exponents(model: Model, fitted: Fitted) -> list[float]:
+def exponents(model: FitModel, fitted: Fitted) -> list[float]:
     """The exponents of extrapolation of each measured time.
 
     For each input the rows above the middle of its range are computed by a fit to the others.  A row that is outside

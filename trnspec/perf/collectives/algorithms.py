@@ -23,7 +23,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf import ops
-from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level, level_named, routes_of
+from trnspec.perf.collectives.groups import NETWORK, LinkRates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from trnspec.perf.collectives.groups import Group
     from trnspec.perf.collectives.routes import Send
     from trnspec.perf.collectives.schedules import Kind, Schedule
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 Stage = Literal["chip", "fabric", "network"]
 Members = tuple[int, ...]
@@ -67,7 +67,7 @@ class Phase:
 
 
 @frozen
-class Plan:
+class CollectivePlan:
     """An algorithm for one group, independent of sizes and rates.
 
     Attributes:
@@ -81,30 +81,30 @@ class Plan:
     phases: tuple[Phase, ...]
     parts: float = 1.0
 
-    def then(self, outer: Plan) -> Plan:
+    def then(self, outer: CollectivePlan) -> CollectivePlan:
         """Add an outer plan around this one."""
         name = "+".join(filter(None, (self.name, outer.name)))
-        return Plan(name, (*self.phases, *outer.phases), self.parts * outer.parts)
+        return CollectivePlan(name, (*self.phases, *outer.phases), self.parts * outer.parts)
 
 
-def plans(system: System, of: Group, kind: Kind) -> tuple[Plan, ...]:
+def plans(system: LoweredSystem, of: Group, kind: Kind) -> tuple[CollectivePlan, ...]:
     """All algorithms for a group.
 
     Raises:
         RefusalError: ``unknown-topology``: the group spans chips whose links are not declared.
     """
     if len(of.ranks) == 1:
-        return (Plan("none", ()),)
+        return (CollectivePlan("none", ()),)
     routes = routes_of(system, of)
     n = float(len(of.inside))
-    inner = [Plan("", ())] if n == 1 else list(_within(routes, of, kind, Rates(system)))
+    inner = [CollectivePlan("", ())] if n == 1 else list(_within(routes, of, kind, LinkRates(system)))
     if n > 1:
         inner += _reduced_in_fabric(system, routes, of, kind)
     if of.units == 1:
         return tuple(inner)
     if kind == "send":
         # Either unscattered from the first rank to the last, or one part per rank.
-        inner = [Plan("", ()), *(_from_fabric_to_fabric(plan) for plan in inner if plan.parts > 1.0)]
+        inner = [CollectivePlan("", ()), *(_from_fabric_to_fabric(plan) for plan in inner if plan.parts > 1.0)]
     return tuple(
         plan.then(_network(kind, float(of.units), plan.parts, name))
         for plan in inner
@@ -112,7 +112,7 @@ def plans(system: System, of: Group, kind: Kind) -> tuple[Plan, ...]:
     )
 
 
-def _network_names(system: System, kind: Kind, units: int) -> tuple[str, ...]:
+def _network_names(system: LoweredSystem, kind: Kind, units: int) -> tuple[str, ...]:
     if kind == "send":
         return ("send",)
     level = level_named(system, NETWORK)
@@ -124,7 +124,7 @@ def _network_names(system: System, kind: Kind, units: int) -> tuple[str, ...]:
     return (*names, *reduced)
 
 
-def _from_fabric_to_fabric(plan: Plan) -> Plan:
+def _from_fabric_to_fabric(plan: CollectivePlan) -> CollectivePlan:
     """A send whose second pass at every stage, the gather, takes place in the fabric of the last rank."""
     phases: list[Phase] = []
     for stage in dict.fromkeys(phase.stage for phase in plan.phases):
@@ -137,7 +137,7 @@ IN_NETWORK: tuple[Kind, ...] = ("all-reduce", "broadcast")
 """Collectives that are faster where switches reduce and multicast."""
 
 
-def _reduced_in_fabric(system: System, routes: Routes, of: Group, kind: Kind) -> Iterator[Plan]:
+def _reduced_in_fabric(system: LoweredSystem, routes: Routes, of: Group, kind: Kind) -> Iterator[CollectivePlan]:
     """Reduction and multicast by the switches of a fabric.
 
     All-reduce: the switches add up one part for each chip, which sends the sum back to be multicast.  A chip sends its
@@ -154,28 +154,32 @@ def _reduced_in_fabric(system: System, routes: Routes, of: Group, kind: Kind) ->
         return
     sharing = float(max(Counter(chip for group in chips for chip in group).values()))
     if kind == "broadcast" and of.units == 1:
-        plan = Plan("in-network", (Phase("fabric", 1.0, (("injection", sharing),)),))
+        plan = CollectivePlan("in-network", (Phase("fabric", 1.0, (("injection", sharing),)),))
     elif kind == "broadcast":
-        plan = Plan("in-network", (Phase("fabric", 2.0, (("injection", sharing),)),), float(n))
+        plan = CollectivePlan("in-network", (Phase("fabric", 2.0, (("injection", sharing),)),), float(n))
     else:
-        plan = Plan("in-network", (Phase("fabric", 2.0, (("injection", (1.0 + 1.0 / n) * sharing),)),), float(n))
+        plan = CollectivePlan(
+            "in-network", (Phase("fabric", 2.0, (("injection", (1.0 + 1.0 / n) * sharing),)),), float(n)
+        )
     if each > 1:
         plan = _stage(Routes(None, routes.per_chip), [tuple(range(each))], kind, "direct", "chip").then(plan)
     yield plan
 
 
-def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
+def _network(kind: Kind, units: float, parts: float, name: str) -> CollectivePlan:
     """The stage between fabrics: each rank carries one of ``parts`` parts; in an all-to-all its whole buffer."""
     if name == "send":
-        return Plan(name, (Phase("network", 1.0, ((NETWORK, 1.0 / parts),)),))
+        return CollectivePlan(name, (Phase("network", 1.0, ((NETWORK, 1.0 / parts),)),))
     if name == "pipelined":
-        return Plan(name, (Phase("network", 0.0, ((NETWORK, 1.0 / parts),), units - 2.0),))
+        return CollectivePlan(name, (Phase("network", 0.0, ((NETWORK, 1.0 / parts),), units - 2.0),))
     if name == "in-network":
         # Switches reduce on the way up and multicast on the way down: each part is sent once and received once.
-        return Plan(name, (Phase("network", 2.0 if kind == "all-reduce" else 1.0, ((NETWORK, 1.0 / parts),)),))
+        return CollectivePlan(
+            name, (Phase("network", 2.0 if kind == "all-reduce" else 1.0, ((NETWORK, 1.0 / parts),)),)
+        )
     steps = {"ring": units - 1.0, "recursive": ops.steps(units), "tree": ops.steps(units), "direct": 1.0}[name]
     if name == "tree":
-        return Plan(name, (Phase("network", steps, ((NETWORK, steps / parts),)),))
+        return CollectivePlan(name, (Phase("network", steps, ((NETWORK, steps / parts),)),))
     share = (units - 1.0) / units
     if kind != "all-to-all":
         share /= parts
@@ -184,7 +188,7 @@ def _network(kind: Kind, units: float, parts: float, name: str) -> Plan:
     elif name == "recursive":
         share = steps / 2.0
     passes = float(_passes(kind))
-    return Plan(name, (Phase("network", passes * steps, ((NETWORK, passes * share),)),))
+    return CollectivePlan(name, (Phase("network", passes * steps, ((NETWORK, passes * share),)),))
 
 
 def _passes(kind: Kind) -> int:
@@ -192,7 +196,7 @@ def _passes(kind: Kind) -> int:
     return 2 if kind in ("all-reduce", "broadcast", "send") else 1
 
 
-def _within(routes: Routes, of: Group, kind: Kind, rates: Rates) -> Iterator[Plan]:
+def _within(routes: Routes, of: Group, kind: Kind, rates: LinkRates) -> Iterator[CollectivePlan]:
     """The algorithms within one fabric."""
     per_chip = routes.per_chip
     chips = [tuple(dict.fromkeys(rank // per_chip for rank in members)) for members in of.siblings]
@@ -230,14 +234,14 @@ def _within(routes: Routes, of: Group, kind: Kind, rates: Rates) -> Iterator[Pla
 
 def _stage(
     routes: Routes, groups: Sequence[Members], kind: Kind, name: str, stage: Stage, buffers: float = 1.0
-) -> Plan:
+) -> CollectivePlan:
     """One stage with one schedule."""
     n = len(groups[0])
     # Among all members no order matters, and the number of sends grows with the square.
     every = {"direct": _passes(kind), "direct-one-step": 1}.get(name, 0) if kind not in ("broadcast", "send") else 0
     loads = routes.exchange(groups, (1.0 if name == "direct-one-step" else 1.0 / n) * buffers) if every else None
     if loads is not None:
-        return Plan(name, (Phase(stage, 1.0, tuple(sorted(loads.items()))),) * every, _parts(name, n))
+        return CollectivePlan(name, (Phase(stage, 1.0, tuple(sorted(loads.items()))),) * every, _parts(name, n))
     if every:
         _limit(len(groups) * n * n, f"{name} {kind}", n)
     orders = [_ordered(routes, g, name, g[0]) for g in groups]
@@ -249,17 +253,17 @@ def _stage(
         if kind == "send" and name != "send":
             broadcast = SCHEDULES[name]("broadcast", n)
             pruned = [restricted_to(broadcast, order.index(g[-1])) for order, g in zip(orders, groups, strict=True)]
-            return Plan(name, _place(routes, pruned, orders, stage, buffers))
-        return Plan(name, place(SCHEDULES[name](kind, n)))
+            return CollectivePlan(name, _place(routes, pruned, orders, stage, buffers))
+        return CollectivePlan(name, place(SCHEDULES[name](kind, n)))
     if kind == "broadcast":
         gather = _stage(routes, groups, "all-gather", name, stage, buffers)
-        return Plan(name, place(SCATTERS[name](n)) + gather.phases, float(n))
+        return CollectivePlan(name, place(SCATTERS[name](n)) + gather.phases, float(n))
     if kind == "send":
         gather_orders = [_ordered(routes, g, name, g[-1]) for g in groups]
-        return Plan(
+        return CollectivePlan(
             name, place(SCATTERS[name](n)) + place(reversed_schedule(SCATTERS[name](n)), gather_orders), float(n)
         )
-    return Plan(name, place(SCHEDULES[name](kind, n)), float(n))
+    return CollectivePlan(name, place(SCHEDULES[name](kind, n)), float(n))
 
 
 def _parts(name: str, n: int) -> float:
@@ -337,7 +341,7 @@ def _place(
     return tuple(phase for phase in phases if phase is not None)
 
 
-def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Plan]:
+def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[CollectivePlan]:
     """Bidirectional rings on all edge-disjoint rings through the chips, each with an equal part of the buffer."""
     n = len(groups[0])
     rings = [routes.rings_through(tuple(dict.fromkeys(m // routes.per_chip for m in g))) for g in groups]
@@ -357,7 +361,7 @@ def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Pl
         return Phase("fabric", steps, loads, 0.0 if steps else n - 2.0)
 
     if kind in ("broadcast", "send"):
-        yield Plan("pipelined-both-ways", (phase(lambda last: chains(n, last if kind == "send" else None)),))
+        yield CollectivePlan("pipelined-both-ways", (phase(lambda last: chains(n, last if kind == "send" else None)),))
     if lanes < 2:
         return
     scatter, all_gather = SCATTERS["bidirectional-ring"](n), SCHEDULES["bidirectional-ring"]("all-gather", n)
@@ -366,10 +370,10 @@ def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[Pl
         phases: tuple[Phase, ...] = (phase(lambda _: scatter), gather)
     else:
         phases = (phase(lambda _: all_gather),) * _passes(kind)
-    yield Plan("rings-both-ways", phases, float(n))
+    yield CollectivePlan("rings-both-ways", phases, float(n))
 
 
-def _torus(routes: Routes, chips: list[Members], kind: Kind, rates: Rates) -> Iterator[Plan]:
+def _torus(routes: Routes, chips: list[Members], kind: Kind, rates: LinkRates) -> Iterator[CollectivePlan]:
     """All axes of a torus at once, each with its part of the buffer (Sack and Gropp 2015), if the chips are a torus."""
     if kind == "all-to-all":
         return
@@ -392,7 +396,7 @@ def _torus(routes: Routes, chips: list[Members], kind: Kind, rates: Rates) -> It
             loads[name] = (k - 1.0) / k * shares[part] * sharing / (2.0 if k > 2.0 else 1.0)
             shares[part] /= k
         phases.append(Phase("fabric", max(float(k // 2) for k in sizes), tuple(sorted(loads.items()))))
-    yield Plan("torus", tuple(phases) * _passes(kind), float(len(chips[0])))
+    yield CollectivePlan("torus", tuple(phases) * _passes(kind), float(len(chips[0])))
 
 
 def _rings(routes: Routes, chips: Members) -> tuple[tuple[str, float], ...]:

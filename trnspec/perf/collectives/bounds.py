@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.collectives.groups import NETWORK, Group, Rates, fabric_level, level_named, routes_of
+from trnspec.perf.collectives.groups import NETWORK, Group, LinkRates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import INSIDE, Routes
 from trnspec.perf.collectives.schedules import Kind
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import LoweredSystem
 from trnspec.topology.shapes import GridShape
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Bound:
     why: str
 
 
-def bound(system: System, of: Group, kind: Kind, size: float) -> Bound:
+def bound(system: LoweredSystem, of: Group, kind: Kind, size: float) -> Bound:
     """The largest lower bound on the time of a collective of S = ``size`` [B].
 
     Raises:
@@ -56,7 +56,7 @@ def bound(system: System, of: Group, kind: Kind, size: float) -> Bound:
     """
     if len(of.ranks) == 1:
         return Bound(0.0, "one rank sends nothing")
-    rates = Rates(system)
+    rates = LinkRates(system)
     routes = routes_of(system, of)
     chips = np.array(of.siblings) // routes.per_chip
     bounds: list[Bound] = []
@@ -84,7 +84,7 @@ def bus_factor(kind: Kind, n: float) -> float:
     return min(n - 1.0, 1.0) if kind in ("broadcast", "send") else (n - 1.0) / n
 
 
-def _network(system: System, of: Group, kind: Kind) -> float:
+def _network(system: LoweredSystem, of: Group, kind: Kind) -> float:
     """The least that a rank sends over the network with all groups at work, as a share of the buffer."""
     units, inside = float(of.units), float(len(of.inside))
     level = level_named(system, NETWORK)
@@ -101,12 +101,12 @@ class _Cuts:
         chips: The chips of the members of each group, one row per group.
     """
 
-    system: System
+    system: LoweredSystem
     routes: Routes
     of: Group
     kind: Kind
     chips: Any
-    rates: Rates
+    rates: LinkRates
 
     def classes(self) -> tuple[str, ...]:
         """The classes of links within the fabric."""

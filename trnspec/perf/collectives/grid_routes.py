@@ -28,7 +28,7 @@ _CALL, _ENTRY = 1e-5, 3e-8
 
 
 @frozen(slots=False)
-class Grid:
+class ChipGrid:
     """The chips of a grid by their positions.
 
     Attributes:

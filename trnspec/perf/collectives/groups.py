@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.routes import INSIDE, Routes
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import LoweredSystem
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 NETWORK = "network"
 
 
-def fabric_level(system: System) -> Level | None:
+def fabric_level(system: LoweredSystem) -> Level | None:
     """The outermost level with a declared topology; ``None`` where there is none."""
     return next((level for level in reversed(system.levels) if level.shape is not None), None)
 
 
-def level_named(system: System, name: str) -> Level | None:
+def level_named(system: LoweredSystem, name: str) -> Level | None:
     """The level of that name; ``None`` if the system does not have it."""
     return next((level for level in system.levels if level.name == name), None)
 
@@ -38,10 +38,10 @@ def _degree(shape: Shape) -> float:
 
 
 @frozen
-class Rates:
+class LinkRates:
     """The rates of a system by class of link: ``chip``, ``axis0``, ..., ``link``, ``injection``, ``network``."""
 
-    system: System
+    system: LoweredSystem
 
     def __call__(self, name: str) -> float:
         """The rate of one link in one direction [B/s]; for ``chip`` and ``network`` the rate of one rank.
@@ -114,13 +114,13 @@ class Group:
     siblings: tuple[tuple[int, ...], ...]
 
 
-def unit_ranks(system: System) -> int:
+def unit_ranks(system: LoweredSystem) -> int:
     """Ranks of one fabric; of one chip where no topology is declared."""
     level = fabric_level(system)
     return int(level.ranks if level is not None else system.ranks_per_chip)
 
 
-def group(system: System, size: int | None = None, stride: int = 1) -> Group:
+def group(system: LoweredSystem, size: int | None = None, stride: int = 1) -> Group:
     """The ranks 0, stride, 2 stride, ...; all groups that tile the system in this way work at the same time.
 
     Args:
@@ -167,7 +167,7 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
     )
 
 
-def group_of(system: System, ranks: tuple[int, ...]) -> Group:
+def group_of(system: LoweredSystem, ranks: tuple[int, ...]) -> Group:
     """A group of some ranks, which works alone.
 
     Raises:
@@ -189,7 +189,7 @@ def group_of(system: System, ranks: tuple[int, ...]) -> Group:
     return Group(ranks, first, len(members), (first,))
 
 
-def routes_of(system: System, of: Group) -> Routes:
+def routes_of(system: LoweredSystem, of: Group) -> Routes:
     """The routes between the members of a group within a fabric.
 
     Raises:

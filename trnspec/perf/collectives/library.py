@@ -60,7 +60,7 @@ _EVERY: tuple[Kind, ...] = ("all-reduce", "all-gather", "reduce-scatter", "broad
 
 
 @frozen(kw_only=True)
-class Protocol:
+class LibraryProtocol:
     """One way of a library to run collectives.
 
     Attributes:
@@ -97,14 +97,14 @@ class Library:
         copies: How often an eager call reads or writes the buffer in device memory in addition.
     """
 
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[LibraryProtocol, ...]
     host: float = 0.0
     wait: float = 0.0
     copies: float = 0.0
 
 
 @frozen
-class Shape:
+class CollectiveShape:
     """Steps and loads of a collective by one algorithm.
 
     Attributes:
@@ -124,7 +124,7 @@ class Shape:
     unknown: Number
 
 
-def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride: Number) -> Shape:
+def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride: Number) -> CollectiveShape:
     """Steps and loads of a collective among ``n`` ranks with a stride, all groups of its kind at work.
 
     ``w_i`` of the ranks are within a unit of level i, as in :func:`trnspec.perf.lowering.machine.group`.
@@ -149,7 +149,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         byte = bytes_[0]
         for part, each in zip(on[1:-1], bytes_[1:-1], strict=True):
             byte = where(part > 0.0, each, byte)
-        return Shape(
+        return CollectiveShape(
             some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * bytes_[-1], 0.0, unknown
         )
     if kind == "all-to-all":
@@ -161,7 +161,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
             * (level.seconds_per_byte * detour(machine, level, n, stride) if level.axes else level.seconds_per_byte)
             for part, level in zip(blocks, levels, strict=True)
         ]
-        return Shape(steps(local), steps(units), reduce(larger, loads[:-1]), loads[-1], 0.0, unknown)
+        return CollectiveShape(steps(local), steps(units), reduce(larger, loads[:-1]), loads[-1], 0.0, unknown)
     passes = 2.0 if kind == "all-reduce" else 1.0
     if kind == "broadcast":
         # A pipeline along the ring: every link carries the whole part.
@@ -181,7 +181,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
     for part, byte in zip(on[-2::-1], bytes_[-2::-1], strict=True):
         innermost = where(part > 0.0, byte, innermost)
     inside, between = _steps(algorithm, kind, local, units)
-    return Shape(inside, between, reduce(larger, loads[:-1]), loads[-1], inverse * innermost, unknown)
+    return CollectiveShape(inside, between, reduce(larger, loads[:-1]), loads[-1], inverse * innermost, unknown)
 
 
 def _steps(algorithm: Algorithm, kind: Kind, local: Number, units: Number) -> tuple[Number, Number]:
@@ -202,14 +202,14 @@ def _steps(algorithm: Algorithm, kind: Kind, local: Number, units: Number) -> tu
     return passes * smaller(local - 1.0, 1.0), passes * beyond
 
 
-def time_of(protocol: Protocol, at: Shape, size: Number) -> Number:
+def time_of(protocol: LibraryProtocol, at: CollectiveShape, size: Number) -> Number:
     """The time of a collective by one protocol [s]; more than one rank."""
     fixed = protocol.call + at.steps * protocol.hop + at.network_steps * protocol.network_hop
     transfer = larger((at.local + protocol.own * at.own) / protocol.link, at.network / protocol.network)
     return fixed + size * transfer
 
 
-def usable(library: Library, machine: Machine, kind: Kind) -> Iterator[Protocol]:
+def usable(library: Library, machine: Machine, kind: Kind) -> Iterator[LibraryProtocol]:
     """The protocols of a library that can run a collective on a machine."""
     reduces = any(level.reduces for level in machine.levels)
     for protocol in library.protocols:
@@ -244,7 +244,7 @@ class Timed:
         network: Whether the network is slower than the links within servers and UltraServers.
     """
 
-    protocol: Protocol
+    protocol: LibraryProtocol
     steps: float
     latency: float
     transfer: float

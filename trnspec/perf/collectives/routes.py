@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import evolve, field, frozen
 
-from trnspec.perf.collectives.grid_routes import Grid, ring
-from trnspec.topology.fabric import Edge, Fabric
+from trnspec.perf.collectives.grid_routes import ChipGrid, ring
+from trnspec.topology.fabric import Edge, FabricGraph
 from trnspec.topology.shapes import GridShape, Shape
 from trnspec.topology.switched import Switched
 
@@ -57,11 +57,11 @@ class Routes:
         return isinstance(self.shape, Switched)
 
     @cached_property
-    def fabric(self) -> Fabric:
+    def fabric(self) -> FabricGraph:
         """The graph of a shape that is not a grid; the class of all its links is ``link``."""
         assert self.shape is not None
         built = self.shape.build()
-        return Fabric(built.nodes, tuple(evolve(e, rate=None, kind="link") for e in built.edges), built.switches)
+        return FabricGraph(built.nodes, tuple(evolve(e, rate=None, kind="link") for e in built.edges), built.switches)
 
     @cached_property
     def _at(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -86,9 +86,9 @@ class Routes:
         return hops, ways, order
 
     @cached_property
-    def grid(self) -> Grid | None:
+    def grid(self) -> ChipGrid | None:
         """The grid of the chips; ``None`` for other shapes."""
-        return Grid(self.shape.axes) if isinstance(self.shape, GridShape) else None
+        return ChipGrid(self.shape.axes) if isinstance(self.shape, GridShape) else None
 
     def loads(self, sends: Iterable[Send]) -> dict[str, float]:
         """Load of the busiest link of each class in one direction, for sends between chips, as a share of the buffer."""
@@ -203,10 +203,10 @@ class Routes:
             return self._grid_rings(self.grid, chips)
         number = {chip: i for i, chip in enumerate(chips)}
         inside = [evolve(e, a=number[e.a], b=number[e.b]) for e in self.fabric.edges if {e.a, e.b} <= number.keys()]
-        rings = hamiltonian_rings(Fabric(len(chips), tuple(inside)))
+        rings = hamiltonian_rings(FabricGraph(len(chips), tuple(inside)))
         return tuple(tuple(chips[i] for i in ring) for ring in rings)
 
-    def _grid_rings(self, grid: Grid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    def _grid_rings(self, grid: ChipGrid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Rings through chips of a grid; those of equally placed chips differ only by a shift, and are searched once."""
         places = grid.places[:, list(chips)]
         ends = np.array([[axis.size if axis.wrap else 0] for axis in grid.axes])
@@ -218,7 +218,7 @@ class Routes:
             self._shifted[key] = self._rings_of(grid, chips)
         return tuple(tuple(chips[i] for i in ring) for ring in self._shifted[key])
 
-    def _rings_of(self, grid: Grid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    def _rings_of(self, grid: ChipGrid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Rings, as positions in a list of chips of a grid."""
         from trnspec.topology.rings import hamiltonian_rings
 
@@ -235,7 +235,7 @@ class Routes:
                 other = number.get(int(grid.number(ahead)))
                 if other is not None:
                     edges.append(Edge(i, other))
-        return hamiltonian_rings(Fabric(len(chips), tuple(edges)))
+        return hamiltonian_rings(FabricGraph(len(chips), tuple(edges)))
 
     def _walked(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """One ring through a large box of neighbours; the search for several would take too long."""

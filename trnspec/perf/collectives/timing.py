@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.errors import RefusalError
-from trnspec.perf.collectives.groups import NETWORK, Rates
+from trnspec.perf.collectives.groups import NETWORK, LinkRates
 from trnspec.perf.collectives.routes import INSIDE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.perf.collectives.algorithms import Plan, Stage
+    from trnspec.perf.collectives.algorithms import CollectivePlan, Stage
 
 NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """Neuron's names of algorithms: for small, medium and large sizes within a server."""
@@ -29,7 +29,7 @@ ALIASES = {**NEURON_NAMES, "nvls": "in-network", "sharp": "in-network"}
 
 
 @frozen
-class Timing:
+class PlanTime:
     """The time of a plan.
 
     Attributes:
@@ -55,7 +55,7 @@ class Timing:
         return sum((seconds for _, seconds in self.transfers), 0.0)
 
 
-def _order(timing: Timing) -> tuple[float, float]:
+def _order(timing: PlanTime) -> tuple[float, float]:
     # Among equally fast plans, the one with fewer steps comes first.
     return timing.time, float("inf") if timing.steps is None else timing.steps
 
@@ -65,10 +65,10 @@ def stage_of(name: str) -> Stage:
     return "chip" if name == INSIDE else "network" if name == NETWORK else "fabric"
 
 
-def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
+def time_plan(plan: CollectivePlan, rates: LinkRates, size: float) -> PlanTime:
     """The time of a plan at given rates, for S = ``size`` [B]."""
     if not plan.phases:
-        return Timing(plan.name, 0.0, 0.0, 0.0, ())
+        return PlanTime(plan.name, 0.0, 0.0, 0.0, ())
     latency, steps = 0.0, 0.0
     pipelined = False
     stages: dict[tuple[str, bool], dict[str, float]] = {}
@@ -88,7 +88,7 @@ def time_plan(plan: Plan, rates: Rates, size: float) -> Timing:
     transfers = {stage: sum(of_stage.values()) for stage, of_stage in stages.items()}
     slowest = max(transfers, key=transfers.__getitem__)
     others = {stage: max(transfers.get((stage, far), 0.0) for far in (False, True)) for stage, _ in transfers}
-    return Timing(
+    return PlanTime(
         plan.name,
         latency + transfers[slowest],
         None if pipelined else steps,
@@ -111,7 +111,7 @@ def _waiting(transfer: float, behind: float, alpha: float) -> float:
     return min((m + behind) * alpha + behind * transfer / m for m in pieces)
 
 
-def fastest(candidates: Sequence[Timing], algorithm: str | None = None) -> Timing:
+def fastest(candidates: Sequence[PlanTime], algorithm: str | None = None) -> PlanTime:
     """The fastest timing; with ``algorithm``, the fastest of that name, or else of those with a stage of that name.
 
     Raises:

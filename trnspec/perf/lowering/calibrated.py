@@ -13,10 +13,10 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
-from trnspec.model.calibration import Calibration, Group
+from trnspec.model.calibration import Calibration, ErrorGroup
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
-from trnspec.perf.collectives.library import Library, Protocol
+from trnspec.perf.collectives.library import Library, LibraryProtocol
 from trnspec.perf.collectives.schedules import Kind as Collective
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
@@ -37,7 +37,7 @@ TOLERANCE = 1.25
 
 
 @frozen(kw_only=True)
-class Interval:
+class ErrorInterval:
     """Measured over computed times, and how far they spread elsewhere.
 
     Attributes:
@@ -53,10 +53,10 @@ class Interval:
     high: float
     transfer: tuple[float, float]
     exponent: float
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ErrorGroup, ...] = ()
     error: GroupError | None = None
 
-    def of(self, scale: str, *, experts: bool | None) -> Interval:
+    def of(self, scale: str, *, experts: bool | None) -> ErrorInterval:
         """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
 
         The group that states both comes before one that states one of them.  A group is wider or narrower than all rows; the
@@ -69,7 +69,7 @@ class Interval:
             return self
         return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
 
-    def of_size(self, size: float, scale: str) -> Interval:
+    def of_size(self, size: float, scale: str) -> ErrorInterval:
         """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
         ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
         if not ends:
@@ -77,7 +77,7 @@ class Interval:
         nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
         return self._of_group(nearest)
 
-    def _of_group(self, nearest: Group) -> Interval:
+    def _of_group(self, nearest: ErrorGroup) -> ErrorInterval:
         error = GroupError(
             phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
             median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
@@ -134,8 +134,8 @@ class Calibrated:
     evidence: Evidence = field()
     ranges: Mapping[str, tuple[float, float]] = field(factory=dict, repr=False)
     dtypes: tuple[str, ...] = ()
-    interval: Interval | None = field(default=None, repr=False)
-    ttft: Interval | None = field(default=None, repr=False)
+    interval: ErrorInterval | None = field(default=None, repr=False)
+    ttft: ErrorInterval | None = field(default=None, repr=False)
     library: Library | None = field(default=None, repr=False)
     collectives: tuple[str, ...] = ()
     writes_scores: bool = True
@@ -185,8 +185,8 @@ class Calibrated:
 
     def _at(
         self,
-        interval: Interval | None,
-        ttft: Interval | None,
+        interval: ErrorInterval | None,
+        ttft: ErrorInterval | None,
         inputs: Mapping[str, float],
         dtype: str,
         unlike: Sequence[tuple[str, str, str]],
@@ -433,7 +433,7 @@ def _library(node: Node[Calibration]) -> Library:
     Raises:
         UsageError: A share is 0.
     """
-    numbers = [f.name for f in attrs.fields(Protocol) if f.name not in {"name", "algorithm", "kinds"}]
+    numbers = [f.name for f in attrs.fields(LibraryProtocol) if f.name not in {"name", "algorithm", "kinds"}]
     protocols = []
     for i, stated in enumerate(node.spec.protocols):
         values = {name: float(figure) for name in numbers if (figure := getattr(stated, name)) is not None}
@@ -441,13 +441,15 @@ def _library(node: Node[Calibration]) -> Library:
             if not values[name]:
                 place = f"{node.name} spec.protocols[{i}].{name}"
                 raise UsageError(f"{place} is 0x; expected more than 0, since times divide by it")
-        protocols.append(Protocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
+        protocols.append(LibraryProtocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
     achieved = node.spec.achieved
     if not protocols:
         times = {name: float(getattr(achieved, name) or 0.0) for name in ("call", "hop", "network_hop")}
         links = {"link": float(achieved.link or 1.0) * float(achieved.server or 1.0)}
         links["network"] = float(achieved.link or 1.0) * float(achieved.network or 1.0)
-        protocols.append(Protocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links))
+        protocols.append(
+            LibraryProtocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links)
+        )
     own = {name: getattr(achieved, name) for name in ("host", "wait", "copies")}
     stated_own = {name: float(figure) for name, figure in own.items() if figure is not None}
     return Library(protocols=tuple(protocols), **stated_own)
@@ -457,9 +459,9 @@ _PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
 """Quantities whose errors ``spread`` states."""
 
 
-def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:
+def _interval(spread: Spread, phase: str, groups: Sequence[ErrorGroup]) -> ErrorInterval:
     low, high, transfer = float(spread.low), float(spread.high), spread.transfer
-    return Interval(
+    return ErrorInterval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),

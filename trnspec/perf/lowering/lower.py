@@ -1,4 +1,4 @@
-"""Lowering: a :class:`System`, the input of the performance engine, from the figures of the catalog graph; and models by name."""
+"""Lowering: a :class:`LoweredSystem`, the input of the performance engine, from the figures of the catalog graph; and models by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trnspec.model.document import Metadata, Node
 from trnspec.model.reflection import dotted
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
-from trnspec.perf.lowering.system import UNKNOWN, Level, System
+from trnspec.perf.lowering.system import UNKNOWN, Level, LoweredSystem
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
 from trnspec.yaml import Document, Places
@@ -38,7 +38,7 @@ _NAMES = ("slow", "value", "fast")
 _FABRICS = ("fabric", "between_servers")
 
 
-def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> System:
+def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> LoweredSystem:
     """The system that ``trn1.32xlarge*32`` names: N servers or UltraServers, or one chip alone.
 
     Args:
@@ -60,7 +60,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 
 
 @lru_cache(maxsize=64)
-def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> System:
+def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> LoweredSystem:
     """The system; the same one for each model, layout and calibration on it."""
     try:
         node = graph.named(name)
@@ -90,7 +90,7 @@ def _systems(graph: Graph) -> list[str]:
     return [alias for n in (*graph.of(Chip), *of_chips) for alias in (n.name, *n.metadata.aliases)]
 
 
-def _some(system: System, chips: int | None) -> System:
+def _some(system: LoweredSystem, chips: int | None) -> LoweredSystem:
     """The system with only some of its chips: the same number of each unit, with unchanged link rates."""
     if chips is None or chips == system.chips:
         return system
@@ -233,7 +233,7 @@ class _Lowering:
                 self.units *= part.count
         return occurrence.node
 
-    def _number_of(self, part: composition.Part, count: int | None) -> None:
+    def _number_of(self, part: composition.DirectPart, count: int | None) -> None:
         """A number of parts that is not published exactly is taken from the name: ``CLUSTER*N``."""
         if count is None:
             known = "" if part.count is None else f"; known is {part.count}"
@@ -261,7 +261,7 @@ class _Lowering:
             return float(interval.high)
         return float(figure.value)
 
-    def system(self, name: str) -> System:
+    def system(self, name: str) -> LoweredSystem:
         chip = self.chip.spec
         per_chip = 1.0
         lnc = 0
@@ -281,7 +281,7 @@ class _Lowering:
         bandwidth = self.read(self.chip, "memory.bandwidth")
         levels = self._levels(per_chip, float(in_server), float(units), bandwidth)
         host = self.read(self.server, "host.memory") if self.server is not None else UNKNOWN
-        return System(
+        return LoweredSystem(
             name=name.strip(),
             chip=self.chip.name,
             chips=float(in_server * servers),

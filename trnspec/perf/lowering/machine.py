@@ -13,7 +13,7 @@ from trnspec.perf.ops import Number, always_zero, both, ceil, floor, larger, sma
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.lowering.system import Efficiency, System
+    from trnspec.perf.lowering.system import Efficiency, LoweredSystem
     from trnspec.topology.shapes import Shape
 
 SLOTS = ("chip", "server", "ultraserver", "network")
@@ -114,7 +114,7 @@ _FROM_EFFICIENCY = (
 )
 
 
-def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str = "bf16") -> Machine:
+def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str, *, scores: str = "bf16") -> Machine:
     """The numbers of one rank.
 
     Args:
@@ -207,7 +207,7 @@ _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
 # Single calls create many of these; frozen classes take three times as long.
 @define
-class Group:
+class GroupCost:
     """The cost of collectives among the ranks of a group.
 
     Attributes:
@@ -228,7 +228,7 @@ class Group:
 _BOTH = 2.0
 
 
-def collective_time(machine: Machine, group: Group, size: Number, passes: float) -> Number:
+def collective_time(machine: Machine, group: GroupCost, size: Number, passes: float) -> Number:
     """Time of a collective as training and inference count it [s].
 
     Args:
@@ -255,7 +255,7 @@ def unit_shares(machine: Machine, n: Number, stride: Number) -> tuple[Number, ..
     return 1.0, *(larger(least, smaller(1.0, stride * level.share)) for level in machine.levels[:-1]), least
 
 
-def group(machine: Machine, n: Number, stride: Number) -> Group:
+def group(machine: Machine, n: Number, stride: Number) -> GroupCost:
     """A group of ``n`` ranks with a stride, on the levels it spans, innermost first.
 
     ``w_i`` of its ranks are within a unit of level i; that level then carries ``1/w_(i-1) - 1/w_i`` of the buffer among
@@ -277,7 +277,7 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
         # The first message, and each further step of a ring.
         latency = latency + (smaller(others, 1.0) * level.hop + larger(others - 1.0, 0.0) * level.step)
         unknown = unknown + part * level.unknown
-    return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
+    return GroupCost(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
 
 
 def same_links(machine: Machine, inner: Number, outer: Number, stride: Number) -> Number:

@@ -129,7 +129,7 @@ class Level:
 
 
 @frozen(kw_only=True)
-class System:
+class LoweredSystem:
     """The system of an evaluation.  Rates and capacities are those of one rank.
 
     Attributes:
@@ -166,7 +166,7 @@ class System:
     host_memory: float = UNKNOWN
     levels: tuple[Level, ...]
     figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)
-    ends: tuple[System, System] | None = field(default=None, repr=False)
+    ends: tuple[LoweredSystem, LoweredSystem] | None = field(default=None, repr=False)
 
     def rate(self, dtype: str) -> float:
         """The peak dense rate of matrix multiplication in FLOP/s, of one rank.

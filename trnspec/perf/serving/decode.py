@@ -9,7 +9,7 @@ from trnspec.perf.serving.forward_pass import (
     Context,
     Deployment,
     Load,
-    Pass,
+    PassTime,
     Serving,
     cache_elements,
     cache_share,
@@ -118,7 +118,7 @@ def token_load(
 
 def decode(
     model: Transformer, plan: Deployment, machine: Machine, serving: Serving, context: Context, new_tokens: Number = 1.0
-) -> Pass:
+) -> PassTime:
     """The time of one decoding step: the load of :func:`token_load` through all stages."""
     return run_forward(model, plan, machine, serving, token_load(model, plan, serving, context, new_tokens))
 
@@ -146,11 +146,11 @@ def accepted(acceptance: Number, drafted: Number) -> Number:
 
 
 def speculate(
-    check: Pass,
-    draft: Pass,
+    check: PassTime,
+    draft: PassTime,
     drafted: Number,
     acceptance: Number,
-) -> tuple[Pass, Number]:
+) -> tuple[PassTime, Number]:
     """The time per token with speculation: ``k`` steps of the draft and one verification, over the expected tokens.
 
     Args:

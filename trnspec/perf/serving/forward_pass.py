@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.perf.experts import Exchange
-    from trnspec.perf.lowering.machine import Group, Machine
+    from trnspec.perf.lowering.machine import GroupCost, Machine
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -194,7 +194,7 @@ PARTS = ("matrices", "attention", "head", "tensor", "expert", "pipeline", "launc
 
 
 @frozen
-class Pass:
+class PassTime:
     """The time of one pass through all layers [s]; ``total`` is the sum of the parts, see :func:`summed`.
 
     Attributes:
@@ -405,7 +405,7 @@ def output_and_sampling(
 
 
 def tensor_parallel_all_reduce(
-    model: Transformer, plan: Deployment, ranks: Group, links: Exchange, serving: Serving, tokens: Number
+    model: Transformer, plan: Deployment, ranks: GroupCost, links: Exchange, serving: Serving, tokens: Number
 ) -> Number:
     """All-reduces of a layer's results [s]; ranks reduce each copy of a token that their experts received.
 
@@ -421,7 +421,7 @@ def tensor_parallel_all_reduce(
     return where(plan.tp > 1.0, latency + sums * (ranks.allreduce_s_per_byte * message / serving.link), 0.0)
 
 
-def gathered_logits(model: Transformer, plan: Deployment, ranks: Group, serving: Serving, logits: Number) -> Number:
+def gathered_logits(model: Transformer, plan: Deployment, ranks: GroupCost, serving: Serving, logits: Number) -> Number:
     """All-gather of the logits of a pass, 4 bytes each [s]."""
     transfer = ranks.allgather_s_per_byte * logits * model.vocabulary * 4.0 / serving.link
     gathered = serving.call + ranks.latency + transfer
@@ -460,7 +460,7 @@ def pipeline_messages(
     return time, where(plan.pp > 1.0, unknown, 0.0)
 
 
-def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
+def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> PassTime:
     """The time of one pass of a load through all layers, one stage after the other: the sum of the parts above.
 
     Args:
@@ -506,12 +506,12 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         serving.step + 0.0 * load.tokens,
     )
     unknown = ranks.unknown + where(_dispatched(model, plan), links.unknown, 0.0) + pipeline_unknown
-    return Pass(summed(parts), *parts, layers * one.reading + reading_output, unknown)
+    return PassTime(summed(parts), *parts, layers * one.reading + reading_output, unknown)
 
 
 @frozen
 class _Layer:
-    """The time of an average layer [s]; attributes are those of :class:`Pass`."""
+    """The time of an average layer [s]; attributes are those of :class:`PassTime`."""
 
     matrices: Number
     attention: Number

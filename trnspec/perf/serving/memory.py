@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
     from trnspec.perf.serving.forward_pass import Deployment
-    from trnspec.perf.work.memory import Memory
+    from trnspec.perf.work.memory import RankMemory
 
 
-def capacity(system: System, ranks: Number) -> Number:
+def capacity(system: LoweredSystem, ranks: Number) -> Number:
     """Device memory that each of some ranks reaches [B].
 
     Ranks that share a memory stack divide it; one that is alone on its stack has all of it (AWS Neuron documentation,
@@ -31,7 +31,7 @@ def capacity(system: System, ranks: Number) -> Number:
     return system.capacity * system.sharing / smaller(system.sharing, larger(ranks, 1.0))
 
 
-def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> Memory:
+def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> RankMemory:
     """The memory of the rank that needs most, without a reserve.
 
     Args:

@@ -44,16 +44,16 @@ class Fleet:
         before = None if self.prefill is None else self.prefill.slower(prompts, steps)
         return evolve(self, replica=self.replica.slower(prompts, steps), prefill=before)
 
-    def at(self, rate: float) -> State | None:
+    def at(self, rate: float) -> FleetState | None:
         """The steady state at a request rate; ``None`` at or beyond saturation."""
         one = loaded(self.replica, rate / self.replicas)
         if one is None or (self.prefill is not None and rate * self.prefill.each >= self.prefills):
             return None
-        return State(fleet=self, rate=rate, one=one)
+        return FleetState(fleet=self, rate=rate, one=one)
 
 
 @frozen(kw_only=True, eq=False)
-class State:
+class FleetState:
     """A fleet at one request rate.
 
     Attributes:

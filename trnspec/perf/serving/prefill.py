@@ -10,7 +10,7 @@ from trnspec.perf.serving.forward_pass import (
     Context,
     Deployment,
     Load,
-    Pass,
+    PassTime,
     Serving,
     cache_elements,
     cache_share,
@@ -93,7 +93,7 @@ def _attended_before(limit: Number, tokens: Number) -> Number:
     return reach * (tokens - 0.5 * reach)
 
 
-def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Serving) -> Pass:
+def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Serving) -> PassTime:
     """The time of the prompts that are prefilled together, from the first pass to the first output tokens.
 
     Args:
@@ -106,9 +106,9 @@ def prefill(model: Transformer, plan: Deployment, machine: Machine, serving: Ser
     return repeat(forward, plan.passes * plan.rounds, serving.request * plan.rounds)
 
 
-def repeat(forward: Pass, n: Number, fixed: Number = 0.0) -> Pass:
+def repeat(forward: PassTime, n: Number, fixed: Number = 0.0) -> PassTime:
     """``n`` equal passes plus a fixed time [s]."""
     parts = {name: n * getattr(forward, name) for name in PARTS}
     parts["fixed"] = parts["fixed"] + fixed
     total = summed([parts[name] for name in PARTS])
-    return Pass(total=total, reading=n * forward.reading, unknown=forward.unknown, **parts)
+    return PassTime(total=total, reading=n * forward.reading, unknown=forward.unknown, **parts)

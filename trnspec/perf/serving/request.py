@@ -11,7 +11,7 @@ from attrs import evolve, fields, frozen
 
 from trnspec.perf.ops import Number, both, larger, smaller, where
 from trnspec.perf.serving.decode import contexts_of_ends, decode, mean_context, speculate, token_load
-from trnspec.perf.serving.forward_pass import Deployment, Pass, Serving, run_forward
+from trnspec.perf.serving.forward_pass import Deployment, PassTime, Serving, run_forward
 from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
 from trnspec.perf.work.transformer import Transformer
 
@@ -56,8 +56,8 @@ class Served:
         unknown: Above 0 where a link is used whose rate is not published.
     """
 
-    prefill: Pass
-    token: Pass
+    prefill: PassTime
+    token: PassTime
     draft: Number
     prefill_interference: Number
     time_per_token: Number
@@ -114,7 +114,7 @@ def serve(
     context = mean_context(model, plan)
     tokens = token_load(model, plan, serving, context, new_tokens)
 
-    def joined(prompts: Number) -> Pass:
+    def joined(prompts: Number) -> PassTime:
         """A pass with the decoded tokens, and a chunk of some prompts."""
         load = prompt_load(model, evolve(plan, prompts=prompts), serving) + tokens
         return run_forward(model, plan, machine, serving, load)
@@ -165,7 +165,7 @@ def serve(
     )
 
 
-R = TypeVar("R", Pass, Served)
+R = TypeVar("R", PassTime, Served)
 
 
 def chosen(condition: Number, then: R, otherwise: R) -> R:
@@ -175,7 +175,7 @@ def chosen(condition: Number, then: R, otherwise: R) -> R:
     numbers: dict[str, Any] = {}
     for one in fields(type(then)):
         a, b = getattr(then, one.name), getattr(otherwise, one.name)
-        numbers[one.name] = chosen(condition, a, b) if isinstance(a, Pass) else where(condition, a, b)
+        numbers[one.name] = chosen(condition, a, b) if isinstance(a, PassTime) else where(condition, a, b)
     return type(then)(**numbers)
 
 
@@ -186,7 +186,7 @@ def _token(
     serving: Serving,
     speculation: Speculation | None,
     context: Number,
-) -> tuple[Pass, Number, Number]:
+) -> tuple[PassTime, Number, Number]:
     """The time of a token by parts, the time of the draft [s], and the use of unknown links."""
     if speculation is None:
         step = decode(model, plan, machine, serving, context)

@@ -14,7 +14,7 @@ from attrs import asdict
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep import grid
-from trnspec.perf.sweep.blocks import Axis
+from trnspec.perf.sweep.blocks import AxisValues
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.layouts import (
     COUNTS,
@@ -236,10 +236,10 @@ def rows(  # the inputs of a batch
     found = Block(0, 0, np.zeros(size), code, np.zeros(size if memory else 0), {name: np.zeros(size) for name in parts})
     # Experts without a degree are split over all tensor-parallel ranks, which is 0 as a number.
     every = {name: np.asarray(0 if column is None else column) for name, column in values.items()}
-    same = [Axis(name, {name: c[None]}, np.zeros(1, np.int64)) for name, c in every.items() if not c.ndim]
+    same = [AxisValues(name, {name: c[None]}, np.zeros(1, np.int64)) for name, c in every.items() if not c.ndim]
     for position in np.unique(index[valid]).tolist():
         at = np.flatnonzero((index == position) & valid)
-        own = Axis("row", {name: c[at] for name, c in every.items() if c.ndim}, np.arange(len(at)))
+        own = AxisValues("row", {name: c[at] for name, c in every.items() if c.ndim}, np.arange(len(at)))
         formulas = LayoutFormulas(prepared[position], memory)
         for some in grid.layout_blocks(formulas, (own, *same), parts=parts, block=block):
             to = at[some.start : some.start + len(some.code)]

@@ -28,7 +28,7 @@ _CHUNK = 1 << 17
 
 
 @frozen(eq=False)
-class Axis:
+class AxisValues:
     """Some values of an axis of a grid.
 
     Attributes:
@@ -44,17 +44,17 @@ class Axis:
     def __len__(self) -> int:
         return len(self.places)
 
-    def some(self, chosen: Any) -> Axis:
+    def some(self, chosen: Any) -> AxisValues:
         """Some of the values, by a slice, positions or a mask."""
-        return Axis(self.name, {name: c[chosen] for name, c in self.columns.items()}, self.places[chosen])
+        return AxisValues(self.name, {name: c[chosen] for name, c in self.columns.items()}, self.places[chosen])
 
 
-def axes_of(columns: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[Axis, ...]:
+def axes_of(columns: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[AxisValues, ...]:
     """The axes of a grid, the last one fastest: for each its columns, by name."""
     axes, stride = [], 1
     for name, of_axis in reversed(list(columns.items())):
         size = len(next(iter(of_axis.values())))
-        axes.append(Axis(name, {n: np.array(c) for n, c in of_axis.items()}, np.arange(0, stride * size, stride)))
+        axes.append(AxisValues(name, {n: np.array(c) for n, c in of_axis.items()}, np.arange(0, stride * size, stride)))
         stride *= size
     return tuple(axes[::-1])
 
@@ -68,23 +68,23 @@ def combination(values: Mapping[str, Sequence[Any]], number: int) -> dict[str, A
     return found
 
 
-def columns_at(axes: Sequence[Axis], numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def columns_at(axes: Sequence[AxisValues], numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """The columns of some combinations of a grid, by their numbers."""
     positions = np.unravel_index(numbers, tuple(map(len, axes)))
     return {name: column[at] for axis, at in zip(axes, positions, strict=True) for name, column in axis.columns.items()}
 
 
-def start_of(axes: Iterable[Axis]) -> int:
+def start_of(axes: Iterable[AxisValues]) -> int:
     """Number of the first combination of some axes."""
     return sum(int(axis.places[0]) for axis in axes)
 
 
-def size_of(axes: Iterable[Axis]) -> int:
+def size_of(axes: Iterable[AxisValues]) -> int:
     """Number of combinations of some axes."""
     return math.prod(map(len, axes))
 
 
-def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[tuple[Axis, ...]]:
+def within(axes: tuple[AxisValues, ...], first: int, end: int, most: int) -> Iterator[tuple[AxisValues, ...]]:
     """Some values of axes, with consecutive numbers in order, that together are the combinations with some numbers.
 
     Args:
@@ -120,7 +120,7 @@ class Chunk:
         constants: The columns of the others.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[AxisValues, ...]
     constants: dict[str, float]
 
     @property
@@ -192,7 +192,7 @@ class Formulas(Protocol):
 
 
 def blocks(
-    formulas: Formulas, axes: tuple[Axis, ...], first: int, end: int, names: Sequence[str]
+    formulas: Formulas, axes: tuple[AxisValues, ...], first: int, end: int, names: Sequence[str]
 ) -> Iterator[tuple[int, NDArray[np.uint8], dict[str, NDArray[np.float64]]]]:
     """Consecutive combinations with some numbers: the first number, codes, and measures.
 
@@ -209,7 +209,7 @@ def blocks(
         start, size = start_of(some), size_of(some)
         codes = np.zeros(size, dtype=np.uint8)
         measures = {name: np.zeros(size) for name in names}
-        for whole in _chunks(formulas, [Axis(a.name, a.columns, a.places - a.places[0]) for a in some], codes):
+        for whole in _chunks(formulas, [AxisValues(a.name, a.columns, a.places - a.places[0]) for a in some], codes):
             found = _valid(formulas, whole, codes)
             if found is None:
                 continue
@@ -236,7 +236,7 @@ def _valid(formulas: Formulas, chunk: Chunk, codes: NDArray[np.uint8]) -> tuple[
     return chunk, code
 
 
-def _chunks(formulas: Formulas, axes: Sequence[Axis], codes: NDArray[np.uint8]) -> Iterator[Chunk]:
+def _chunks(formulas: Formulas, axes: Sequence[AxisValues], codes: NDArray[np.uint8]) -> Iterator[Chunk]:
     """The combinations with valid degrees in chunks; the codes of the others are written."""
     constants = {name: column[0].item() for axis in axes if len(axis) == 1 for name, column in axis.columns.items()}
     others = sorted((a for a in axes if a.name not in formulas.degrees and len(a) > 1), key=len)
@@ -260,7 +260,7 @@ def _chunks(formulas: Formulas, axes: Sequence[Axis], codes: NDArray[np.uint8]) 
             yield from Chunk(tuple(sorted([*others, some], key=len)), constants).parts(_CHUNK)
 
 
-def _rows(axes: Sequence[Axis]) -> Axis:
+def _rows(axes: Sequence[AxisValues]) -> AxisValues:
     """The combinations of some axes as one."""
     positions = np.unravel_index(np.arange(size_of(axes)), tuple(map(len, axes))) if axes else ()
     columns: dict[str, NDArray[Any]] = {}
@@ -268,4 +268,4 @@ def _rows(axes: Sequence[Axis]) -> Axis:
     for axis, at in zip(axes, positions, strict=True):
         columns |= {name: column[at] for name, column in axis.columns.items()}
         places += axis.places[at]
-    return Axis("", columns, places)
+    return AxisValues("", columns, places)

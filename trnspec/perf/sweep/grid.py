@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from trnspec.perf.sweep.blocks import Axis
+    from trnspec.perf.sweep.blocks import AxisValues
     from trnspec.perf.training.estimator import Estimator
 
 R = TypeVar("R")
@@ -199,7 +199,7 @@ class SweepResult(Generic[R]):
 
 def layout_blocks(
     formulas: LayoutFormulas,
-    axes: tuple[Axis, ...],
+    axes: tuple[AxisValues, ...],
     *,
     which: int = 0,
     parts: Sequence[str] = (),

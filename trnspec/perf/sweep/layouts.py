@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.perf.ops import Number, floor, larger
 from trnspec.perf.sweep.blocks import axes_of
-from trnspec.perf.sweep.reductions import UNFIT, Limit
+from trnspec.perf.sweep.reductions import UNFIT, TimeLimit
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, least_time, step
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trnspec.perf.sweep.blocks import Axis
+    from trnspec.perf.sweep.blocks import AxisValues
 
 SCHEDULES = tuple(_SCHEDULES)
 """The pipeline schedules, by their number in a column."""
@@ -66,7 +66,7 @@ def as_float(column: Any) -> Number:
     return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)
 
 
-def layout_axes(values: Mapping[str, Sequence[Any]]) -> tuple[Axis, ...]:
+def layout_axes(values: Mapping[str, Sequence[Any]]) -> tuple[AxisValues, ...]:
     """The axes of a grid of layouts, by their names, the last one fastest."""
     return axes_of({name: _columns(name, of_axis) for name, of_axis in values.items()})
 
@@ -109,7 +109,7 @@ class LayoutFormulas:
 
     estimator: Estimator
     memory: bool = True
-    limit: Limit | None = None
+    limit: TimeLimit | None = None
     closed: bool = False
     only_best: bool = False
     offload: str = "none"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trnspec.perf.sweep.blocks import Axis
-    from trnspec.perf.sweep.reductions import Block, Limit
+    from trnspec.perf.sweep.blocks import AxisValues
+    from trnspec.perf.sweep.reductions import Block, TimeLimit
     from trnspec.perf.work.layout import Layout
 
 HOUR = 3600.0
@@ -66,7 +66,7 @@ class TrainingPiece:
         return float(rank_class(self.estimator.calibration.evidence.kind))
 
     @cached_property
-    def _axes(self) -> tuple[Axis, ...]:
+    def _axes(self) -> tuple[AxisValues, ...]:
         return layout_axes(self.grid.axes)
 
     def layout(self, number: int) -> Layout:
@@ -79,7 +79,7 @@ class TrainingPiece:
         first: int,
         last: int,
         take: Callable[[Candidates], None],
-        limit: Limit | None = None,
+        limit: TimeLimit | None = None,
         *,
         only_best: bool = False,
     ) -> None:

@@ -57,7 +57,7 @@ class Goal:
 
 
 @frozen(eq=False)
-class Rows:
+class Configurations:
     """Some configurations.
 
     Attributes:
@@ -69,7 +69,7 @@ class Rows:
     columns: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def of(cls, index: Sequence[int], columns: Mapping[str, Sequence[float]]) -> Rows:
+    def of(cls, index: Sequence[int], columns: Mapping[str, Sequence[float]]) -> Configurations:
         """Rows of plain numbers."""
         arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
         return cls(np.asarray(index, dtype=np.int64), arrays)
@@ -78,11 +78,11 @@ class Rows:
         """Number of configurations."""
         return len(self.index)
 
-    def at(self, chosen: Any) -> Rows:
+    def at(self, chosen: Any) -> Configurations:
         """Some of them, by positions or by a mask."""
-        return Rows(self.index[chosen], {name: column[chosen] for name, column in self.columns.items()})
+        return Configurations(self.index[chosen], {name: column[chosen] for name, column in self.columns.items()})
 
-    def first(self, count: int, goals: Sequence[Goal]) -> Rows:
+    def first(self, count: int, goals: Sequence[Goal]) -> Configurations:
         """The first ones by goals, the first goal first; equal ones by their numbers."""
         return self.at(np.lexsort([self.index, *self.costs(goals)[::-1]])[:count])
 
@@ -95,13 +95,13 @@ class Rows:
         return {"index": self.index.tolist(), **{n: c.tolist() for n, c in self.columns.items()}}
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def joined(parts: Sequence[Configurations]) -> Configurations:
     """The concatenation of some rows with the same columns."""
     columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in parts[0].columns}
-    return Rows(np.concatenate([p.index for p in parts]), columns)
+    return Configurations(np.concatenate([p.index for p in parts]), columns)
 
 
-def front(rows: Rows, goals: Sequence[Goal]) -> Rows:
+def front(rows: Configurations, goals: Sequence[Goal]) -> Configurations:
     """The rows that no other row is better than: in one goal, and as good in the others; of equal rows the first.
 
     Bounds and estimates are not comparable, so each kind has its own front.  In order of the first goal.
@@ -109,7 +109,7 @@ def front(rows: Rows, goals: Sequence[Goal]) -> Rows:
     return joined([_front(rows.at(rows.columns[BOUND] == kind), goals) for kind in (0.0, 1.0)])
 
 
-def _front(rows: Rows, goals: Sequence[Goal]) -> Rows:
+def _front(rows: Configurations, goals: Sequence[Goal]) -> Configurations:
     rows = rows.first(len(rows), goals)
     costs = np.stack(rows.costs(goals), axis=1)
     if len(goals) == 2:
@@ -144,7 +144,7 @@ class Candidates:
 
 
 @frozen
-class Selection:
+class ConfigurationSelection:
     """Selection from the configurations of a search.
 
     Attributes:
@@ -171,7 +171,9 @@ class Selection:
     def empty(self) -> Selected:
         """The empty selection."""
         none: dict[str, tuple[float, ...]] = dict.fromkeys(self.columns, ())
-        return Selected(self, Rows.of((), none), Rows.of((), none), Rows.of((), {EXCESS: ()}))
+        return Selected(
+            self, Configurations.of((), none), Configurations.of((), none), Configurations.of((), {EXCESS: ()})
+        )
 
 
 @define(eq=False)
@@ -187,10 +189,10 @@ class Selected:
         ranges: The least and the largest value of measures among feasible configurations.
     """
 
-    selection: Selection
-    best: Rows
-    front: Rows
-    nearest: Rows
+    selection: ConfigurationSelection
+    best: Configurations
+    front: Configurations
+    nearest: Configurations
     counts: Counter[str] = field(factory=Counter)
     ranges: dict[str, tuple[float, float]] = field(factory=dict)
 
@@ -231,7 +233,7 @@ class Selected:
                 name: np.array(np.broadcast_to(some.measure(name, places), len(places)), dtype=np.float64)
                 for name in self.selection.columns
             }
-            self._keep(Rows(places + some.start, columns))
+            self._keep(Configurations(places + some.start, columns))
 
     def _counted(self, places: NDArray[np.int64], inside: NDArray[np.bool_], reason: str) -> NDArray[np.int64]:
         """The places inside; the others are counted under a reason instead of as feasible."""
@@ -263,14 +265,14 @@ class Selected:
         places = np.flatnonzero(some.code == list(some.reasons).index(UNFIT))
         if len(places) and (values := some.measure(EXCESS, places)) is not None:
             at = int(np.argmin(values))
-            row = Rows.of([int(places[at]) + some.start], {EXCESS: [values[at]]})
+            row = Configurations.of([int(places[at]) + some.start], {EXCESS: [values[at]]})
             self.nearest = joined([self.nearest, row]).first(1, (Goal(EXCESS),))
 
     def _range(self, name: str, low: float, high: float) -> None:
         before = self.ranges.get(name, (low, high))
         self.ranges[name] = min(low, before[0]), max(high, before[1])
 
-    def _keep(self, best: Rows, edge: Rows | None = None) -> None:
+    def _keep(self, best: Configurations, edge: Configurations | None = None) -> None:
         """Keep rows, of which those that may be in the front may be others than the best."""
         goals = (Goal(BOUND), self.selection.goal)
         self.best = joined([self.best, best]).first(self.selection.top, goals)
@@ -288,7 +290,7 @@ class Selected:
 
 
 @define
-class Limit:
+class TimeLimit:
     """A time that the fastest configurations do not exceed, whichever of equally fast ones are kept.
 
     Attributes:
@@ -366,7 +368,7 @@ class Kept:
     memory: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: Rows) -> Kept:
+    def of(cls, rows: Configurations) -> Kept:
         """The configurations of some rows."""
         return cls(rows.index // _GRID, rows.index % _GRID, rows.columns["time"], rows.columns["memory"])
 
@@ -401,7 +403,7 @@ def reduced(blocks: Iterable[Block], keep: Reduction[R]) -> tuple[R, int, dict[s
 class _Selecting:
     """Entries that a selection keeps of all estimators together, or of each."""
 
-    def __init__(self, selection: Selection, *, by_estimator: bool = False, costs: Any = None) -> None:
+    def __init__(self, selection: ConfigurationSelection, *, by_estimator: bool = False, costs: Any = None) -> None:
         self._selection = evolve(selection, more=("time", "memory"))
         self._by_estimator = by_estimator
         self._costs = costs
@@ -431,7 +433,7 @@ class Top(_Selecting):
 
     def __init__(self, count: int) -> None:
         """Keeps ``count`` configurations."""
-        super().__init__(Selection(Goal("time"), count))
+        super().__init__(ConfigurationSelection(Goal("time"), count))
 
 
 class Best(_Selecting):
@@ -439,7 +441,7 @@ class Best(_Selecting):
 
     def __init__(self, count: int = 1) -> None:
         """Keeps ``count`` configurations of each."""
-        super().__init__(Selection(Goal("time"), count), by_estimator=True)
+        super().__init__(ConfigurationSelection(Goal("time"), count), by_estimator=True)
 
 
 class Pareto(_Selecting):
@@ -448,7 +450,7 @@ class Pareto(_Selecting):
     def __init__(self, costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None) -> None:
         """Keeps the front of the two arrays that a function computes from a block."""
         goals = (Goal("time"), Goal("memory")) if costs is None else (Goal("first"), Goal("second"))
-        super().__init__(Selection(Goal("time"), 0, front=goals), costs=costs)
+        super().__init__(ConfigurationSelection(Goal("time"), 0, front=goals), costs=costs)
 
 
 class Everything:

@@ -12,11 +12,11 @@ from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import LoweredSystem
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.step import UNUSED, Step, step
-from trnspec.perf.work.memory import Memory, peak, transferred
+from trnspec.perf.work.memory import RankMemory, peak, transferred
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check
 
@@ -44,7 +44,7 @@ class Estimator:
     name: str
     dims: Dimensions = field(repr=False)
     model: Transformer = field(repr=False)
-    system: System = field(repr=False)
+    system: LoweredSystem = field(repr=False)
     calibration: Calibrated
     dtype: str
     machine: Machine = field(repr=False)
@@ -75,11 +75,11 @@ class Estimator:
             low, high = low * stages.low, high * stages.high
         return fast * low, slow * high
 
-    def memory(self, layout: Layout) -> Memory:
+    def memory(self, layout: Layout) -> RankMemory:
         """Memory of the rank that needs the most, the reserve included."""
         return peak(self.dims, layout, self.runtime)
 
-    def offload_time(self, layout: Layout, memory: Memory, computation: Number, rate: float) -> Number:
+    def offload_time(self, layout: Layout, memory: RankMemory, computation: Number, rate: float) -> Number:
         """The exposed time of transfers to and from the host in a step [s].
 
         The bandwidth of host memory is not in the catalog; the update on the host is assumed to be as fast as on the device,
@@ -94,7 +94,7 @@ class Estimator:
         return larger(0.0, transferred(layout, memory) / rate - self.machine.overlap * computation)
 
 
-def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
+def extremes(system: LoweredSystem, calibration: Calibrated) -> tuple[LoweredSystem, LoweredSystem]:
     """A system at the slow and at the fast end of its published figures, as far as a computed time depends on them.
 
     Achieved shares of a calibration on the same chip are relative to the figures as they are published, so that their

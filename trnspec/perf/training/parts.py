@@ -23,7 +23,7 @@ from trnspec.perf.work.transformer import attended_keys
 
 if TYPE_CHECKING:
     from trnspec.perf.experts import Exchange
-    from trnspec.perf.lowering.machine import Group, Machine
+    from trnspec.perf.lowering.machine import GroupCost, Machine
     from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.transformer import Transformer
 
@@ -218,7 +218,7 @@ def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machin
 
 
 def tensor_parallel_all_reduce(
-    model: Transformer, layout: Layout, machine: Machine, ranks: Group, expert_links: Exchange, tokens: Number
+    model: Transformer, layout: Layout, machine: Machine, ranks: GroupCost, expert_links: Exchange, tokens: Number
 ) -> Number:
     """All-reduces of a layer's results over tensor-parallel ranks, forward [s] (Shoeybi et al. 2019, section 3).
 
@@ -278,7 +278,7 @@ def exposed_tensor_parallel(
 
 
 def embedding_and_head_all_reduce(
-    model: Transformer, layout: Layout, machine: Machine, ranks: Group, tokens: Number
+    model: Transformer, layout: Layout, machine: Machine, ranks: GroupCost, tokens: Number
 ) -> Number:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward [s].
 
@@ -291,12 +291,12 @@ def embedding_and_head_all_reduce(
     return rounds * all_reduce_latency(machine, ranks) + tokens * per_token
 
 
-def all_reduce_latency(machine: Machine, ranks: Group) -> Number:
+def all_reduce_latency(machine: Machine, ranks: GroupCost) -> Number:
     """The time of an all-reduce that does not depend on its size [s]."""
     return machine.call * ranks.is_group + 2.0 * ranks.latency
 
 
-def all_reduce_s_per_byte(layout: Layout, ranks: Group) -> Number:
+def all_reduce_s_per_byte(layout: Layout, ranks: GroupCost) -> Number:
     """Time of a byte of an all-reduce over tensor-parallel ranks [s].
 
     With sequence parallelism it is a reduce-scatter and an all-gather, of which switches that reduce save nothing: one after
@@ -372,7 +372,7 @@ def exposed_all_to_all(
 
 
 def pipeline_messages(
-    model: Transformer, layout: Layout, machine: Machine, tensor_ranks: Group, tokens: Number
+    model: Transformer, layout: Layout, machine: Machine, tensor_ranks: GroupCost, tokens: Number
 ) -> tuple[Number, Number]:
     """Messages of a stage to the next one and back [s], over the widest link that any takes; and the use of unknown links.
 
@@ -442,7 +442,7 @@ def gradients_and_weights(
     return gradients, weights, state * precision.update_bytes, data_ranks.unknown + same_experts.unknown * model.moe
 
 
-def _gradient_s_per_byte(layout: Layout, ranks: Group) -> Number:
+def _gradient_s_per_byte(layout: Layout, ranks: GroupCost) -> Number:
     """Time of a byte of gradients [s], half of it: they are reduce-scattered where the optimizer is sharded, else all-reduced."""
     saved = ranks.allgather_s_per_byte - 0.5 * ranks.allreduce_s_per_byte
     return ranks.allgather_s_per_byte - (1.0 - layout.sharding.optimizer) * saved

@@ -25,7 +25,7 @@ from attrs import field, frozen
 
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.pass_order import FUSED
-from trnspec.perf.training.timeline import COMPUTE, Pass, Passes, orders
+from trnspec.perf.training.timeline import COMPUTE, MicrobatchPass, Passes, orders
 
 Operation = Literal["compute", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", "receive"]
 
@@ -96,14 +96,14 @@ def tasks(passes: Passes, traffic: Traffic) -> list[list[Task]]:
         passes: The passes of the step, of which the durations of computation and the order are used.
         traffic: What the ranks exchange.
     """
-    consumers: dict[Pass, list[Pass]] = {}
+    consumers: dict[MicrobatchPass, list[MicrobatchPass]] = {}
     ordered = orders(passes)
 
-    def needed(one: Pass) -> Pass | None:
+    def needed(one: MicrobatchPass) -> MicrobatchPass | None:
         """The pass whose result a pass needs."""
         slot = one.kind, one.chunk, one.microbatch
         found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, is_v_shaped=passes.is_v_shaped)
-        return None if found is None else Pass(found[1][0], found[1][2], found[1][1], found[0])
+        return None if found is None else MicrobatchPass(found[1][0], found[1][2], found[1][1], found[0])
 
     for one in (one for order in ordered for one in order):
         if (before := needed(one)) is not None and before.stage != one.stage:
@@ -146,7 +146,12 @@ class _Stage:
         size = size / ranks if operation == "all-gather" else size
         return self._add(f"{name}: {operation} {group}", operation, group=group, size=size, **more)  # type: ignore[arg-type]
 
-    def add_pass(self, one: Pass, before: Pass | None, consumers: tuple[Pass, ...] | list[Pass]) -> None:
+    def add_pass(
+        self,
+        one: MicrobatchPass,
+        before: MicrobatchPass | None,
+        consumers: tuple[MicrobatchPass, ...] | list[MicrobatchPass],
+    ) -> None:
         """Add the tasks of a pass, with the messages that it receives and sends."""
         name = f"{ {'F': 'forward', 'B': 'backward', 'W': 'weight gradients'}[one.kind] } {one.microbatch}"
         message = self.traffic.hidden / self.traffic.groups["tensor"][0]
@@ -167,10 +172,10 @@ class _Stage:
         for other in consumers:
             self._add(f"{name}: send", "send", blocking=False, size=message, peer=other.stage, tag=self._tag(one))
 
-    def _tag(self, one: Pass) -> int:
+    def _tag(self, one: MicrobatchPass) -> int:
         return ("FBW".index(one.kind) * self.passes.microbatches + one.microbatch) * self.passes.chunks + one.chunk
 
-    def _layers(self, one: Pass, name: str, compute: float) -> None:
+    def _layers(self, one: MicrobatchPass, name: str, compute: float) -> None:
         """The layers of a pass.  A chunk has a whole number of layers, whose sizes sum to those of the stage."""
         t, of = self.traffic, self.traffic.layers[self.stage] / self.passes.chunks
         count = max(1, round(of))

@@ -60,7 +60,7 @@ Work = tuple[str, str, float]
 
 
 @frozen(order=True)
-class Pass:
+class MicrobatchPass:
     """One pass of a microbatch through a model chunk of a stage.
 
     Attributes:
@@ -94,7 +94,7 @@ class Event:
     name: str
     start: float
     duration: float
-    work: Pass | None = None
+    work: MicrobatchPass | None = None
 
     @property
     def end(self) -> float:
@@ -129,8 +129,8 @@ class Timeline:
     def in_flight(self, stage: int) -> list[tuple[float, int]]:
         """The chunks whose activations a stage stores, from each time on: from its forward to the end of its backward."""
         steps: list[tuple[float, int]] = []
-        first: dict[Pass, Event] = {}
-        last: dict[Pass, Event] = {}
+        first: dict[MicrobatchPass, Event] = {}
+        last: dict[MicrobatchPass, Event] = {}
         for event in self.of(stage):
             if event.work is not None:
                 first.setdefault(event.work, event)
@@ -249,7 +249,7 @@ def _complete(events: Sequence[Event], start: float, common: float, total: float
 # The order of the passes.
 
 
-def orders(passes: Passes) -> list[list[Pass]]:
+def orders(passes: Passes) -> list[list[MicrobatchPass]]:
     """The passes of every stage in the order of their execution."""
     p, m, v = passes.stages, passes.microbatches, passes.chunks
     if passes.schedule not in ORDERED:
@@ -266,7 +266,7 @@ def orders(passes: Passes) -> list[list[Pass]]:
             place="global_batch",
         )
     ordered = pass_order.order(passes.schedule, p, m, v)
-    return [[Pass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(ordered)]
+    return [[MicrobatchPass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(ordered)]
 
 
 def _executed(passes: Passes) -> list[list[Event]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trnspec.perf.work.stages import Layers
 
 
-class State(NamedTuple):
+class ModelState(NamedTuple):
     """Bytes of the model state on one rank."""
 
     weights: Number
@@ -60,7 +60,7 @@ def _own_head(d: Dimensions, first: Number) -> Number:
     return (1.0 - d.tied * first) * d.head
 
 
-def sharded(parameters: Number, layout: Layout, copies: Number) -> State:
+def sharded(parameters: Number, layout: Layout, copies: Number) -> ModelState:
     """The model state of some parameters when ZeRO shards it over the ranks that hold the same ones [B].
 
     Stage 1 shards the optimizer states, 2 also the gradients, 3 also the weights (Rajbhandari et al. 2020, figure 1).
@@ -70,7 +70,7 @@ def sharded(parameters: Number, layout: Layout, copies: Number) -> State:
         layout: The layout.
         copies: Number of ranks that hold them.
     """
-    return State(
+    return ModelState(
         weights=layout.precision.weight_bytes * parameters / where(layout.sharding.weights > 0.0, copies, 1.0),
         gradients=layout.precision.grad_bytes * parameters / where(layout.sharding.gradients > 0.0, copies, 1.0),
         optimizer=layout.precision.state_bytes * parameters / where(layout.sharding.optimizer > 0.0, copies, 1.0),
@@ -119,7 +119,7 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> State:
+def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> ModelState:
     """Bytes of weights, gradients and optimizer states on a rank.
 
     ZeRO shards over ``dp cp`` ranks, and routed experts over the ranks that hold the same ones.
@@ -133,7 +133,7 @@ def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> St
     if not somewhere(d.expert_layers > 0.0):
         return dense
     experts = sharded(parameters.experts, layout, layout.expert_copies)
-    return State(*(a + b for a, b in zip(dense, experts, strict=True)))
+    return ModelState(*(a + b for a, b in zip(dense, experts, strict=True)))
 
 
 def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number = 2.0, tp: Number = 1.0) -> Number:
@@ -163,7 +163,7 @@ def cache(d: Dimensions, layout: Layout, tokens: Number, batch: Number, element_
 
 
 @frozen(kw_only=True)
-class Memory:
+class RankMemory:
     """Memory of one rank by purpose [B]; each a float or an array.
 
     Attributes:
@@ -200,7 +200,7 @@ class Memory:
         return total if type(self.cache) is float and self.cache == 0.0 else total + self.cache
 
 
-def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Memory:
+def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> RankMemory:
     """Memory of a rank of a stage at the peak of a training step [B].
 
     Args:
@@ -218,7 +218,7 @@ def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runti
     buffers = where(layout.pp > 1.0, 2.0 * message, 0.0) + _gathered_weights(d, layout)
     if runtime.bucket:
         buffers = buffers + where(layout.copies > 1.0, smaller(runtime.bucket, state.gradients), 0.0)
-    return Memory(
+    return RankMemory(
         weights=state.weights,
         gradients=state.gradients,
         optimizer=state.optimizer,
@@ -275,13 +275,13 @@ def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> 
     return most if most.ndim else most.item()
 
 
-def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
+def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> RankMemory:
     """Memory of the rank that needs the most by purpose, of equal ones of the first of :func:`peak_stages`."""
     stages = stage_axis(peak_stages(d, layout), layout, runtime)
     return of_heaviest(training_memory(d, layout, stage=stages, runtime=runtime))
 
 
-def of_heaviest(memory: Memory) -> Memory:
+def of_heaviest(memory: RankMemory) -> RankMemory:
     """Memory of the stage that needs the most, of equal ones of the first; stages are the first axis."""
     total = memory.total
     at = np.argmax(total, axis=0)[None]
@@ -292,12 +292,12 @@ def of_heaviest(memory: Memory) -> Memory:
         found = np.take_along_axis(np.broadcast_to(part, total.shape), at, axis=0)[0]
         return found if found.ndim else found.item()
 
-    return Memory(**{f.name: of_stage(getattr(memory, f.name)) for f in fields(Memory)})
+    return RankMemory(**{f.name: of_stage(getattr(memory, f.name)) for f in fields(RankMemory)})
 
 
 def on_device(
-    d: Dimensions, layout: Layout, memory: Memory, runtime: Runtime = ALLOCATED, *, training: bool = True
-) -> tuple[Memory, Number]:
+    d: Dimensions, layout: Layout, memory: RankMemory, runtime: Runtime = ALLOCATED, *, training: bool = True
+) -> tuple[RankMemory, Number]:
     """Memory of a rank on its device, and the bytes that it keeps on the host.
 
     Of offloaded weights and activations two layers stay on the device, the current and the next.
@@ -323,7 +323,7 @@ def on_device(
     return evolve(memory, **{what: stays}), size - stays
 
 
-def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
+def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> RankMemory:
     """Memory on the device of the rank that needs the most in training, of equal ones of the first stage.
 
     Args:
@@ -337,7 +337,7 @@ def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -
     return of_heaviest(on_device(d, layout, memory, runtime)[0])
 
 
-def transferred(layout: Layout, memory: Memory) -> Number:
+def transferred(layout: Layout, memory: RankMemory) -> Number:
     """Bytes that a rank sends to its host and receives in a step.
 
     The optimizer's states stay on the host, which updates the weights: gradients go there and weights come back once a
@@ -373,7 +373,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     activation_bytes: Number = 2.0,
     stage: Number = 0.0,
     reserve: Number = 0.0,
-) -> Memory:
+) -> RankMemory:
     """Memory of a rank of a stage in inference [B].
 
     Activations are an estimate: for the tokens of one step, twice the residual stream and the widest inner tensors of a
@@ -405,7 +405,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     for own in heads_of(d):
         queries = larger(queries, own.width / tp + own.kv_elements * own.kv_share(tp))
     feed_forward = larger(d.matrices * d.width, d.matrices * (d.active * d.expert_width + d.shared_width)) / tp
-    return Memory(
+    return RankMemory(
         weights=weights,
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, feed_forward)),
         embeddings_and_logits=layout.last(stage) * 4.0 * ceil(batch / layout.dp) * d.vocabulary / tp,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec import Interval, Quantity
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain_case
-from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain_case
+from trnspec.checks.reconcile.sites import PartsTerm, Site
 from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.server import Server
@@ -79,7 +79,7 @@ def _of_many(says: Quantity, parts: Parts) -> Iterator[Explanation]:
             return
 
 
-def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> Iterator[Case]:
+def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> Iterator[Mismatch]:
     """The possible meanings of a figure: that of one chip, or the total of all chips."""
     node = parts.node(target.part)
     assert node is not None  # the attribute has a value
@@ -89,17 +89,17 @@ def _cases(says: Quantity, target: Target, wanted: Interval, parts: Parts) -> It
         count = parts.server.spec.chips.count
         stated = figure_at(whole.node, _TOTAL)
         shares = ((Fraction(count), stated.value),) if stated is not None and count > 1 else ()
-        yield Case(own, says, (wanted,), (), shares, parts.graph)
+        yield Mismatch(own, says, (wanted,), (), shares, parts.graph)
         # As the total of all chips: for instance 16 x the figure of another generation.
-        yield Case(whole, says, (wanted.scaled(count),), (_term(parts, own),), (), parts.graph)
+        yield Mismatch(whole, says, (wanted.scaled(count),), (_term(parts, own),), (), parts.graph)
     elif own.path == _TOTAL and parts.chip is not None:
         part = _site(parts.chip, _ONE, parts.graph)
-        yield Case(own, says, (wanted,), (_term(parts, part),), (), parts.graph)
+        yield Mismatch(own, says, (wanted,), (_term(parts, part),), (), parts.graph)
     else:
-        yield Case(own, says, (wanted,), (), (), parts.graph)
+        yield Mismatch(own, says, (wanted,), (), (), parts.graph)
 
 
-def _placed(explanation: Explanation, case: Case) -> Explanation:
+def _placed(explanation: Explanation, case: Mismatch) -> Explanation:
     """The explanation with the full path of another figure of the document: ``baseline`` alone is ambiguous."""
     match = _ROW.fullmatch(explanation.sentence) if explanation.id == "swapped-row" else None
     if match is None:
@@ -114,8 +114,8 @@ def _placed(explanation: Explanation, case: Case) -> Explanation:
     return explanation
 
 
-def _term(parts: Parts, part: Site) -> Term:
-    return Term((Site(parts.server, ("spec", "chips", "count")),), part)
+def _term(parts: Parts, part: Site) -> PartsTerm:
+    return PartsTerm((Site(parts.server, ("spec", "chips", "count")),), part)
 
 
 def _site(node: Node[Any], path: Path, graph: Graph) -> Site:

@@ -15,7 +15,7 @@ from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits import inference, kernels, serving
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit, folds, for_chip, holdout_masks
+from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit, folds, for_chip, holdout_masks
 from trnspec.perf.calibration.fits.training import TYPICAL, training
 from trnspec.perf.calibration.groups import COVERAGE
 from trnspec.perf.calibration.measured.case import Case, Skipped
@@ -46,7 +46,7 @@ GEMM = {"compute": 0.6, "memory": 0.8, "fixed": 5e-6, "inner": 2e-7, "token": 1e
 class Known:
     """Rows with times that were computed with known parameters, and the share of them that a fit finds again."""
 
-    model: Model
+    model: FitModel
     values: dict[str, float]
     cases: list[Any]
     found: tuple[str, ...]
@@ -58,7 +58,7 @@ def read(name: str, reader: Any, *more: Any) -> list[Any]:
     return [c for c in reader(everything(), records(DATA / f"{name}.csv"), *more) if not isinstance(c, Skipped)]
 
 
-def timed(model: Model, some: list[Any], values: dict[str, float]) -> list[Any]:
+def timed(model: FitModel, some: list[Any], values: dict[str, float]) -> list[Any]:
     """Cases as if they had been measured on something that achieves some values."""
     times = model.columns(some).times(values)
     return [

@@ -15,7 +15,7 @@ from trnspec.perf.calibration.fits.inference import FIRST, TOKEN
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, LIMITS, limits
 from trnspec.perf.calibration.fits.serving import TYPICAL as IN_FLIGHT
 from trnspec.perf.calibration.fits.training import TYPICAL, training
-from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes, kernel_cases
+from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
 from trnspec.perf.calibration.measured.tables import records
 
 
@@ -32,7 +32,7 @@ def test_no_measured_kernel_is_better_than_the_limit() -> None:
 
     assert rows
     best: dict[str, float] = {}
-    for row, ideal in zip(rows, Shapes.of("gemm", rows).times({})["gemm"], strict=True):
+    for row, ideal in zip(rows, KernelRuns.of("gemm", rows).times({})["gemm"], strict=True):
         best[row.chip] = max(best.get(row.chip, 0.0), ideal / row.seconds)
     for chip, share in best.items():
         assert share <= limits([chip])["matmul"][1], chip

@@ -13,7 +13,7 @@ from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits.fit import Fitted, fit
-from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, prior_of
+from trnspec.perf.calibration.fits.prior import WIDTHS, FitPrior, prior_of
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, training
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.tables import fitted_hashes
@@ -23,7 +23,7 @@ NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expe
 SLOW = evolve(TRUE, matmul=0.5, hidden_passes=9.0, server=0.45, network=0.4, forward=5e-4, **NOT_USED)
 """What another machine achieves: less than :data:`TRUE`."""
 
-PRIOR = Prior(name="slow", values={n: getattr(SLOW, n) for n in NAMES}, widths=dict.fromkeys(NAMES, 0.5))
+PRIOR = FitPrior(name="slow", values={n: getattr(SLOW, n) for n in NAMES}, widths=dict.fromkeys(NAMES, 0.5))
 OTHERS = cases(60, TRUE, seed=11)
 MEASURED = np.array([c.seconds for c in OTHERS])
 
@@ -32,7 +32,7 @@ def error(values: Any) -> float:
     return float(np.abs(batch(OTHERS).times(values)["step"] / MEASURED - 1.0).mean())
 
 
-def fitted(some: list[Any], prior: Prior = PRIOR) -> Fitted:
+def fitted(some: list[Any], prior: FitPrior = PRIOR) -> Fitted:
     return fit(training(), some, prior=prior)["model"]
 
 
@@ -71,7 +71,7 @@ def test_uninformative_rows_keep_the_prior():
 def test_a_row_is_enough_with_a_prior():
     one = cases(1, TRUE)
     with pytest.raises(UsageError, match="1 rows are too few to fit; expected at least 3"):
-        fitted(one, Prior())
+        fitted(one, FitPrior())
     found = fitted(one)
     # The error of a row that was left out is that of the prior.
     assert batch(one).times(SLOW)["step"] / one[0].seconds - 1.0 == pytest.approx(found.main.held_out)
@@ -92,8 +92,8 @@ def test_the_nearest_calibration_without_the_rows():
     assert own.name != other.name
     assert "experts" in other.relation
     assert all(WIDTHS[0] <= width <= WIDTHS[1] for width in nearest.widths.values())
-    assert Prior() == prior_of(graph, "b200", "training", "none")
-    assert Prior() == prior_of(graph, "abacus", "training")
+    assert FitPrior() == prior_of(graph, "b200", "training", "none")
+    assert FitPrior() == prior_of(graph, "abacus", "training")
 
 
 def test_an_interval_of_few_rows_is_mostly_that_of_the_prior():

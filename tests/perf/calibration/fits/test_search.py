@@ -11,7 +11,7 @@ from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, kernel, limits
-from trnspec.perf.calibration.fits.search import Found, Space, bounded, search, unbounded
+from trnspec.perf.calibration.fits.search import SearchResult, Space, bounded, search, unbounded
 from trnspec.perf.calibration.fits.uncertainty import OUTLYING, posterior
 
 SIZE = np.tile([1.0, 10.0, 100.0], 12)
@@ -29,8 +29,8 @@ def rows(few: int) -> list[dict[str, str]]:
 
 
 def fitted(
-    space: Space, groups: list[dict[str, str]], calls: list[int] | None = None, start: Found | None = None
-) -> Found:
+    space: Space, groups: list[dict[str, str]], calls: list[int] | None = None, start: SearchResult | None = None
+) -> SearchResult:
     measured = SIZE / 0.7 + np.array([FIXED[g["chip"]] for g in groups])
 
     def log_errors(values: dict[str, Any]) -> Any:
@@ -85,7 +85,7 @@ def test_values_of_a_chip_stay_within_its_limits() -> None:
     space = Space(
         typical={"matmul": 0.9, "call": 3e-5}, pulls={}, limits=limits(), by_chip=True, deviations={"matmul": ("chip",)}
     )
-    found = Found(space, space.centers, {("matmul", "chip", "b200"): 3.0})
+    found = SearchResult(space, space.centers, {("matmul", "chip", "b200"): 3.0})
     assert BEST_KERNEL["b200"] == found.values({"chip": "b200"})["matmul"]
     assert 0.9 == pytest.approx(found.values({"chip": "trainium1"})["matmul"])
     assert 3e-5 == pytest.approx(found.values({"chip": "b200"})["call"])

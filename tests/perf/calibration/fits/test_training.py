@@ -9,7 +9,7 @@ from attrs import evolve
 from tests.perf.oracles.fits import TRUE, WRITTEN, cases
 from trnspec.perf.calibration.document import printed
 from trnspec.perf.calibration.fits.fit import Fitted, fit
-from trnspec.perf.calibration.fits.search import Found, unbounded
+from trnspec.perf.calibration.fits.search import SearchResult, unbounded
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, era_of, free, training, weights
 from trnspec.perf.calibration.measured.training import TrainingCase
 from trnspec.perf.lowering.machine import machine
@@ -110,7 +110,7 @@ def test_parameters_of_several_chips_and_eras():
     ]
     some = [evolve(c, era=str(2020 + i % 3)) for i, c in enumerate(chips)]
     model = training(eras)
-    found = Found(
+    found = SearchResult(
         model.space(some, fit(training(), some)["model"].prior), {n: unbounded(n, getattr(TRUE, n)) for n in ("matmul", "call")},
         {("matmul", "chip", "chip-0"): 0.2, ("matmul", "era", "2022"): -0.1},
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Skipped
-from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes, kernel_cases
+from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.lower import lower
 
@@ -36,7 +36,7 @@ def one(row: dict[str, str], **changed: str) -> KernelCase | Skipped:
 
 def ideal(case: KernelCase | Skipped) -> float:
     assert isinstance(case, KernelCase)
-    return float(Shapes.of(case.part, [case]).times({})[case.part][0])
+    return float(KernelRuns.of(case.part, [case]).times({})[case.part][0])
 
 
 def test_every_row_is_read_or_the_catalog_lacks_its_chip() -> None:

@@ -16,13 +16,13 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, held_out, of_groups
+from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, held_out, of_groups
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
-from trnspec.perf.calibration.fits.prior import TYPICAL, Prior
+from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
 from trnspec.perf.calibration.fits.search import Space
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
-from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
+from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -40,9 +40,9 @@ _PAIRS: tuple[Kind, ...] = ("all-to-all", "send")
 def _typical(  # noqa: PLR0913, PLR0917  # a row of a table
     name: str, algorithm: Algorithm, kinds: tuple[Kind, ...], call: float, hop: float, far: float, link: float,
     network: float, own: float = 0.0,
-) -> Protocol:  # fmt: skip
+) -> LibraryProtocol:  # fmt: skip
     """A protocol with times in us."""
-    return Protocol(
+    return LibraryProtocol(
         name=name, algorithm=algorithm, kinds=kinds, call=1e-6 * call, hop=1e-6 * hop, network_hop=1e-6 * far, link=link,
         network=network, own=own,
     )  # fmt: skip
@@ -104,12 +104,12 @@ _TOLERANCE = 1e-4
 
 
 @frozen
-class Rows:
+class CollectiveRuns:
     """Cases as arrays, one row each; those of protocols have one column for each.
 
     Attributes:
         usable: Whether a row can use a protocol.
-        coefficients: Steps, steps over the network, and loads, as in :class:`~trnspec.perf.collectives.library.Shape`.
+        coefficients: Steps, steps over the network, and loads, as in :class:`~trnspec.perf.collectives.library.CollectiveShape`.
         size: Buffers [B].
         launch: How each is launched.
         byte: Time of a byte of device memory [s].
@@ -122,7 +122,7 @@ class Rows:
     byte: Any
 
 
-def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
+def arrays(cases: Sequence[CollectiveCase], library: Library) -> CollectiveRuns:
     """Cases as arrays for the protocols of a library."""
     protocols = library.protocols
     shapes = {}
@@ -133,7 +133,7 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
                 shapes[key] = shape(case.machine, case.kind, p.algorithm, case.ranks, 1.0)
     table = [[shapes[c.system.name, c.system.lnc, c.kind, p.algorithm, c.ranks] for p in protocols] for c in cases]
     kind = type(table[0][0])
-    return Rows(
+    return CollectiveRuns(
         np.array([[case.can_use(p) for p in protocols] for case in cases]),
         kind(*(np.array([[float(getattr(s, f.name)) for s in row] for row in table]) for f in attrs.fields(kind))),
         np.array([c.size for c in cases]),
@@ -142,14 +142,14 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
     )  # fmt: skip
 
 
-def _each(library: Library, rows: Rows) -> Any:
+def _each(library: Library, rows: CollectiveRuns) -> Any:
     """The computed times of rows by each protocol [s]; infinite where a row cannot use it."""
     numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
-    columns = Protocol(name="", algorithm="ring", **numbers)
+    columns = LibraryProtocol(name="", algorithm="ring", **numbers)
     return np.where(rows.usable, time_of(columns, rows.coefficients, rows.size[:, None]), np.inf)
 
 
-def times(library: Library, rows: Rows) -> Any:
+def times(library: Library, rows: CollectiveRuns) -> Any:
     """The computed times of rows [s]."""
     time = _each(library, rows).min(axis=1)
     for launch in ("eager", "synchronous"):
@@ -173,7 +173,7 @@ def _with(library: Library, values: Mapping[str, float]) -> Library:
     return attrs.evolve(library, protocols=tuple(protocols), **{n: values[n] for n in _LIBRARY if n in values})
 
 
-def model(prior: Library, weight: float = OWN) -> Model:
+def model(prior: Library, weight: float = OWN) -> FitModel:
     """The fit of the parameters of a library, held out by size.
 
     Args:
@@ -186,7 +186,7 @@ def model(prior: Library, weight: float = OWN) -> Model:
         typical=typical, pulls=dict.fromkeys(typical, weight), limits={n: (end.low, end.high) for n, end in limits.items()},
         tolerance=_TOLERANCE, step=0.0,
     )  # fmt: skip
-    return Model(
+    return FitModel(
         parts=("collective",), least=1, columns=lambda cases: _Columns(prior, arrays(cases, prior)),
         space=lambda _cases, _prior: space, groups=lambda _: {}, folds=_sizes, whole=True, warm=False,
     )  # fmt: skip
@@ -203,7 +203,7 @@ class _Columns:
     """Rows for the protocols of a library."""
 
     library: Library
-    rows: Rows
+    rows: CollectiveRuns
 
     def times(self, values: Mapping[str, Any]) -> Mapping[Part, Any]:
         """The computed times [s] by other values of its parameters: one set for all rows."""
@@ -225,7 +225,7 @@ def fit_collectives(
     cases: Sequence[CollectiveCase],
     framework: str,
     nearest: Callable[[str, Collection[str]], Sequence[str]] = lambda _, among: sorted(among),
-    priors: Mapping[str, tuple[Prior, Library]] = {},
+    priors: Mapping[str, tuple[FitPrior, Library]] = {},
 ) -> list[Fitted]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
@@ -288,7 +288,7 @@ def fit_collectives(
     return results
 
 
-def _held_out(of: Model, cases: Sequence[CollectiveCase], labels: Sequence[str]) -> Any:
+def _held_out(of: FitModel, cases: Sequence[CollectiveCase], labels: Sequence[str]) -> Any:
     """Errors of each row by a fit to the rows with other labels; ``None`` where all have one."""
     times = held_out(cases, of_groups(labels), of.solve, of.times)
     return times["collective"] / np.array([c.seconds for c in cases]) - 1.0 if times else None

@@ -10,9 +10,9 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fits.prior import TYPICAL, Prior
-from trnspec.perf.calibration.fits.search import Found, Space, search
-from trnspec.perf.calibration.fits.uncertainty import Groups, Learned
+from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
+from trnspec.perf.calibration.fits.search import SearchResult, Space, search
+from trnspec.perf.calibration.fits.uncertainty import Groups, Information
 from trnspec.perf.calibration.groups import COVERAGE, ENOUGH, GroupErrors, groups, quantile
 from trnspec.perf.calibration.measured.case import Part
 from trnspec.perf.calibration.transfer import Beyond
@@ -37,7 +37,7 @@ class Columns(Protocol):
 
 
 @frozen(kw_only=True)
-class Model:
+class FitModel:
     """The fit of one kind of rows.
 
     Attributes:
@@ -55,24 +55,26 @@ class Model:
     parts: tuple[Part, ...]
     least: int
     columns: Callable[[Sequence[Any]], Columns]
-    space: Callable[[Sequence[Any], Prior], Space]
+    space: Callable[[Sequence[Any], FitPrior], Space]
     groups: Callable[[Any], Groups]
     weights: Callable[[Sequence[Any], Part], tuple[Any, Any]] = lambda cases, _: (np.ones(len(cases)),) * 2
     folds: Callable[[Sequence[Any]], Sequence[str]] = lambda cases: [case.model for case in cases]
     whole: bool = False
     warm: bool = True
 
-    def timed(self, cases: Sequence[Case], prior: Prior) -> dict[Part, Any]:
+    def timed(self, cases: Sequence[Case], prior: FitPrior) -> dict[Part, Any]:
         """The measured times of the parts that are fitted [s], NaN where there is none."""
         times = {part: np.array([case.measured(part) or np.nan for case in cases]) for part in self.parts}
         least = 1 if prior.name else self.least
         return {p: t for p, t in times.items() if p == self.parts[0] or (~np.isnan(t)).sum() >= least}
 
-    def times(self, cases: Sequence[Case], found: Found, *, own: bool = True) -> Mapping[Part, Any]:
+    def times(self, cases: Sequence[Case], found: SearchResult, *, own: bool = True) -> Mapping[Part, Any]:
         """Computed times of cases [s], with the parameters of their groups, or those that all have in common."""
         return self.columns(cases).times(found.arrays([self.groups(case) if own else {} for case in cases]))
 
-    def solve(self, cases: Sequence[Case], prior: Prior = TYPICAL, start: Found | None = None) -> Found:
+    def solve(
+        self, cases: Sequence[Case], prior: FitPrior = TYPICAL, start: SearchResult | None = None
+    ) -> SearchResult:
         """The parameters of some cases; those of the prior without any.
 
         Args:
@@ -82,7 +84,7 @@ class Model:
         """
         space = self.space(cases, prior)
         if not cases:
-            return Found(space, space.centers)
+            return SearchResult(space, space.centers)
         columns, timed = self.columns(cases), self.timed(cases, prior)
         known = {part: np.flatnonzero(~np.isnan(times)) for part, times in timed.items()}
         weights = [[w[rows] for w in self.weights(cases, part)] for part, rows in known.items()]
@@ -179,9 +181,9 @@ class Fitted:
     framework: str = ""
     era: str = ""
     models: str = ""
-    found: Found | None = field(default=None, repr=False)
-    prior: Prior = field(default=TYPICAL, repr=False)
-    learned: tuple[Learned, ...] = field(default=(), repr=False)
+    found: SearchResult | None = field(default=None, repr=False)
+    prior: FitPrior = field(default=TYPICAL, repr=False)
+    learned: tuple[Information, ...] = field(default=(), repr=False)
     beyond: tuple[Beyond, ...] = ()
     groups: tuple[GroupErrors, ...] = ()
     fitted_on: Mapping[str, Any] = field(factory=dict)
@@ -203,7 +205,7 @@ class Fitted:
 
 
 def fit(
-    model: Model, cases: Sequence[Case], holdouts: Sequence[Holdout] = ("model",), prior: Prior = TYPICAL
+    model: FitModel, cases: Sequence[Case], holdouts: Sequence[Holdout] = ("model",), prior: FitPrior = TYPICAL
 ) -> dict[Holdout, Fitted]:
     """The fit to cases with errors of held-out rows, by what is held out; the parameters are the same.
 

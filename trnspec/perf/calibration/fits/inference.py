@@ -13,7 +13,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fits.fit import Model
+from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space, stacked
 from trnspec.perf.lowering.machine import Machine, machine
@@ -27,7 +27,7 @@ from trnspec.perf.work.transformer import Transformer, transformer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.fits.prior import Prior
+    from trnspec.perf.calibration.fits.prior import FitPrior
     from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.inference import InferenceCase
 
@@ -69,7 +69,7 @@ MODELS = 5
 
 
 @frozen
-class Runs:
+class InferenceRuns:
     """Cases as arrays.
 
     Attributes:
@@ -113,7 +113,7 @@ class Runs:
         return {"tpot": tokens, "ttft": (1.0 + self.queued) * first}
 
 
-def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> Runs:
+def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> InferenceRuns:
     """Cases as arrays.
 
     Args:
@@ -125,7 +125,7 @@ def runs(cases: Sequence[InferenceCase], efficiency: Efficiency = IDEAL) -> Runs
     """
     if not cases:
         raise UsageError("there are no rows to fit or to score")
-    return Runs(
+    return InferenceRuns(
         stacked([transformer(c.dims) for c in cases]),
         stacked([c.plan for c in cases]),
         stacked([machine(c.system, efficiency, c.dtype) for c in cases]),
@@ -157,7 +157,7 @@ def free(cases: Sequence[InferenceCase]) -> tuple[str, ...]:
     return tuple(name for name in TOKEN if used.get(name, True))
 
 
-def _of_prompts(cases: Sequence[InferenceCase], prior: Prior) -> tuple[str, ...]:
+def _of_prompts(cases: Sequence[InferenceCase], prior: FitPrior) -> tuple[str, ...]:
     """The further parameters that the times to first token depend on; none where too few rows have one."""
     timed = [c for c in cases if c.ttft]
     if len(timed) < (1 if prior.name else LEAST):
@@ -170,7 +170,7 @@ _PARAMETERS = {f.name for f in attrs.fields(Serving)} | {"hop"}
 """Parameters that a fit may find; the calibration of a prior may state more, such as a rate in 8 bit."""
 
 
-def _space(cases: Sequence[InferenceCase], prior: Prior) -> Space:
+def _space(cases: Sequence[InferenceCase], prior: FitPrior) -> Space:
     named = prior.named({*free(cases), *_of_prompts(cases, prior)}, TOKEN | FIRST)
     names = tuple(name for name in named if name in _PARAMETERS)
     roofs = ROOFS["experts" if any(transformer(c.dims).routed for c in cases) else "dense"]
@@ -180,7 +180,7 @@ def _space(cases: Sequence[InferenceCase], prior: Prior) -> Space:
     )  # fmt: skip
 
 
-MODEL = Model(
+MODEL = FitModel(
     parts=("tpot", "ttft"), least=LEAST, columns=runs, space=_space, groups=lambda case: {"chip": case.chip}, folds=folds,
     warm=False,
 )  # fmt: skip

@@ -10,11 +10,11 @@ import numpy as np
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit
-from trnspec.perf.calibration.fits.search import Found, Space
+from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit
+from trnspec.perf.calibration.fits.search import SearchResult, Space
 from trnspec.perf.calibration.fits.serving import pooled_note
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
-from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes
+from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _groups(chip: str, framework: str, precision: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def model(part: Part) -> Model:
+def model(part: Part) -> FitModel:
     """The fit of one kernel."""
     typical = TYPICAL | EPILOGUE.get(part, {})
     # Residuals of means and of deviations were chosen by the errors of shapes left out.
@@ -91,8 +91,8 @@ def model(part: Part) -> Model:
         typical=typical, pulls=dict.fromkeys(typical, 0.3), limits=LIMITS, deviations=OF_KERNELS.get(part, DEVIATIONS),
         ridge=0.3 if part == "gemm" else 0.7, loss="rows", tolerance=1e-4, step=1e-5, most=(30, 30),
     )  # fmt: skip
-    return Model(
-        parts=(part,), least=1, columns=partial(Shapes.of, part), space=lambda _cases, _prior: space, groups=groups_of,
+    return FitModel(
+        parts=(part,), least=1, columns=partial(KernelRuns.of, part), space=lambda _cases, _prior: space, groups=groups_of,
         folds=lambda cases: [str(zlib.crc32(c.family.encode()) % FOLDS) for c in cases], whole=True,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
     """
     if not cases:
         raise UsageError("there are no rows of kernels to fit")
-    founds: dict[str, Found] = {}
+    founds: dict[str, SearchResult] = {}
     # Of each row the errors of the fit, of a fit to other shapes, and of a fit to other chips.
     errors: dict[str, tuple[float, float, float]] = {}
     for part in dict.fromkeys(c.part for c in cases):

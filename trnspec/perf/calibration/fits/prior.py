@@ -42,7 +42,7 @@ SEVERAL = 3
 
 
 @frozen(kw_only=True)
-class Prior:
+class FitPrior:
     """Prior of a fit.
 
     Attributes:
@@ -89,7 +89,7 @@ class Prior:
         return attrs.evolve(group, low=low, high=high)
 
 
-TYPICAL = Prior()
+TYPICAL = FitPrior()
 """No calibration."""
 
 
@@ -103,7 +103,7 @@ def prior_of(  # what a calibration is chosen by
     era: str = "",
     experts: bool | None = None,
     hashes: Collection[str] = (),
-) -> Prior:
+) -> FitPrior:
     """The prior of a fit: the nearest calibration that was not fitted to one of its rows.
 
     Nearest is what ``--calibration auto`` uses: of the chip, else of the nearest chip of its publisher; of these that of the framework,
@@ -144,7 +144,7 @@ def prior_of(  # what a calibration is chosen by
 
 def library_of(
     graph: Graph, chip: str, name: str = "auto", *, framework: str, era: str = "", hashes: Collection[str] = ()
-) -> tuple[Prior, Library] | None:
+) -> tuple[FitPrior, Library] | None:
     """The same for collectives: the prior, and the protocols of the library; ``None`` without a calibration of the framework."""
     if name == "none":
         return None
@@ -160,8 +160,8 @@ def _fitted_to(graph: Graph, hashes: Collection[str]) -> set[str]:
     return {name for name, fitted in fitted_hashes(graph).items() if not rows.isdisjoint(fitted)}
 
 
-def _named(known: Calibrated, chip: str) -> Prior:
-    return Prior(
+def _named(known: Calibrated, chip: str) -> FitPrior:
+    return FitPrior(
         name=known.name, chip=chip, relation=known.evidence.reason if known.evidence.kind == "transferred" else ""
     )
 

@@ -111,7 +111,7 @@ class Space:
 
 
 @frozen
-class Found:
+class SearchResult:
     """The result of a search.
 
     Attributes:
@@ -155,8 +155,8 @@ def search(
     rows: Any = ...,
     inner: Any = 1.0,
     outer: Any = 1.0,
-    start: Found | None = None,
-) -> Found:
+    start: SearchResult | None = None,
+) -> SearchResult:
     """The means and deviations that minimize errors of the logarithm of time, and the distance from typical values.
 
     Args:
@@ -177,7 +177,7 @@ def search(
     except ImportError as error:
         raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
     if not groups:
-        return Found(space, space.centers)
+        return SearchResult(space, space.centers)
     names = list(space.typical)
     own = [
         (name, by, group)
@@ -232,11 +232,11 @@ def search(
         results = [least_squares(residuals, b, jac=jacobian if space.step else "2-point", **options) for b in begins]
     best = min(results, key=lambda result: float(result.cost))
     at = list(map(float, best.x))
-    found = Found(space, dict(zip(names, at, strict=False)), dict(zip(own, at[len(names) :], strict=True)))
+    found = SearchResult(space, dict(zip(names, at, strict=False)), dict(zip(own, at[len(names) :], strict=True)))
     return found if robust else attrs.evolve(found, posterior=posterior((*names, *own), best.jac, space.typical, pull))
 
 
-def _begins(space: Space, own: Sequence[tuple[str, str, str]], start: Found | None) -> list[Any]:
+def _begins(space: Space, own: Sequence[tuple[str, str, str]], start: SearchResult | None) -> list[Any]:
     """Starting points of searches: another result; or typical values, and further values of some parameters."""
     centers = space.centers
     if start is not None:

@@ -9,11 +9,11 @@ import numpy as np
 from attrs import evolve
 
 from trnspec.perf.calibration.fit_range import EXPONENT, fitted_on
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit
+from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space
 from trnspec.perf.calibration.groups import LEAST, interval
-from trnspec.perf.calibration.measured.serving import Runs, ServingCase
+from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def weights(cases: Sequence[ServingCase], part: Part) -> tuple[Any, Any]:
     return np.ones(len(cases)), np.sqrt((FIRST_WEIGHT if part == "ttft" else 1.0) * each)
 
 
-MODEL = Model(
-    parts=("tpot", "ttft"), least=1, columns=Runs.of, space=lambda _cases, _prior: SPACE, groups=groups_of, weights=weights,
+MODEL = FitModel(
+    parts=("tpot", "ttft"), least=1, columns=ServingRuns.of, space=lambda _cases, _prior: SPACE, groups=groups_of, weights=weights,
     whole=True,
 )  # fmt: skip
 

@@ -10,11 +10,11 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fits.fit import Model
+from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import KERNELS, limits
 from trnspec.perf.calibration.fits.search import Space, combined, stacked
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import Efficiency, System
+from trnspec.perf.lowering.system import Efficiency, LoweredSystem
 from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
@@ -24,7 +24,7 @@ from trnspec.perf.work.transformer import Transformer, transformer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.fits.prior import Prior
+    from trnspec.perf.calibration.fits.prior import FitPrior
     from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.training import TrainingCase
 
@@ -102,7 +102,7 @@ class Batch:
 
     model: Transformer
     plan: Layout
-    systems: tuple[tuple[System, str, int], ...]
+    systems: tuple[tuple[LoweredSystem, str, int], ...]
     which: Any
     overlapping: Any = field(repr=False)
 
@@ -165,14 +165,14 @@ def era_of(release: str, eras: Sequence[str]) -> str:
     return max(begun, default=min(eras, default=""))
 
 
-def training(eras: Sequence[str] = ()) -> Model:
+def training(eras: Sequence[str] = ()) -> FitModel:
     """The fit of training steps.
 
     Args:
         eras: The eras that are distinguished, see :func:`era_of`.
     """
     groups = partial(_groups, eras=eras)
-    return Model(
+    return FitModel(
         parts=("step",), least=LEAST, columns=partial(batch, eras=eras), space=partial(_space, groups=groups), groups=groups,
         weights=lambda cases, _: (weights(cases), np.ones(len(cases))),
     )  # fmt: skip
@@ -222,7 +222,7 @@ def _share_of(dtype: str) -> str:
     return "matmul_fp4" if dtype.endswith("fp4") else "matmul_fp8" if dtype.endswith(("fp8", "int8")) else "matmul"
 
 
-def _space(cases: Sequence[TrainingCase], prior: Prior, groups: Any) -> Space:
+def _space(cases: Sequence[TrainingCase], prior: FitPrior, groups: Any) -> Space:
     """The parameters; passes over attention scores are fitted to rows without flash attention, which compute all scores."""
     names = prior.named(free(cases), TYPICAL)
     several = {by for by in ("chip", "era") if len({groups(c)[by] for c in cases}) > 1}

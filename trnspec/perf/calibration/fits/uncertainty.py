@@ -30,7 +30,7 @@ Origin = Literal["rows", "both", "prior"]
 
 
 @frozen(kw_only=True)
-class Learned:
+class Information:
     """Information that rows add to a parameter.
 
     Attributes:
@@ -75,7 +75,7 @@ class Posterior:
     prior: Mapping[str, float]
     residuals: Any = field(repr=False, eq=False)
 
-    def learned(self, values: Mapping[str, float], groups: Groups = NONE) -> list[Learned]:
+    def learned(self, values: Mapping[str, float], groups: Groups = NONE) -> list[Information]:
         """Information that the rows add to each parameter.
 
         Args:
@@ -90,7 +90,7 @@ class Posterior:
             ]  # fmt: skip
             before = float(np.sqrt(np.sum((OUTLYING / self.residuals[own]) ** 2)))
             after = float(np.sqrt(self.covariance[np.ix_(own, own)].sum()))
-            result.append(Learned(name=name, value=values[name], prior=prior, prior_width=before, width=after))
+            result.append(Information(name=name, value=values[name], prior=prior, prior_width=before, width=after))
         return result
 
 

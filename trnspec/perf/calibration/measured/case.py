@@ -9,10 +9,10 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.calibration.measured.cells import Cells
+from trnspec.perf.calibration.measured.cells import RowCells
 from trnspec.perf.calibration.measured.tables import Record, row_hashes
 from trnspec.perf.frameworks import named_in
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import LoweredSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -109,7 +109,7 @@ class ModelCase(Case):
 
     model: str
     dims: Dimensions = field(repr=False)
-    system: System = field(repr=False)
+    system: LoweredSystem = field(repr=False)
     era: str = ""
     dtype: str
     source_text: str = ""
@@ -162,7 +162,7 @@ AnyCase = TypeVar("AnyCase", bound=Case)
 
 
 def cases(
-    graph: Graph, rows: Sequence[Record], kind: str, read: Callable[[Cells], AnyCase]
+    graph: Graph, rows: Sequence[Record], kind: str, read: Callable[[RowCells], AnyCase]
 ) -> Iterator[AnyCase | Skipped]:
     """Every row of one kind as a case, or as skipped.
 
@@ -174,7 +174,7 @@ def cases(
     """
     for line, row in enumerate(rows, 2):
         if row.get("kind") == kind:
-            cells = Cells(graph, row, row.get("id") or f"line {line}")
+            cells = RowCells(graph, row, row.get("id") or f"line {line}")
             try:
                 yield evolve(read(cells), id=cells.name, row=row)
             except TrnspecError as error:

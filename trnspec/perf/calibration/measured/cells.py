@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 Value = TypeVar("Value")
 
@@ -60,7 +60,7 @@ _MODEL = ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq
 """Columns of a model and its dimensions."""
 
 
-class Cells:
+class RowCells:
     """The cells of a row, with the catalog in which names are looked up.
 
     Attributes:
@@ -149,7 +149,7 @@ class Cells:
             raise UsageError(f"{column} is {self.row[column]!r}; expected yes or no")
         return text == "yes"
 
-    def hardware(self, chips: int, *, lnc: int | None = None, of: str = "") -> System:
+    def hardware(self, chips: int, *, lnc: int | None = None, of: str = "") -> LoweredSystem:
         """The system that the column ``hardware`` and a number of chips name.
 
         Args:
@@ -233,8 +233,8 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> System:
-    """See :meth:`Cells.hardware`."""
+def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> LoweredSystem:
+    """See :meth:`RowCells.hardware`."""
     name = stated_name(graph, text, of) or document_name(graph, text)
     if name is None and text in graph:
         name = text
@@ -250,8 +250,8 @@ def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> 
 
 @lru_cache(maxsize=512)
 def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensions]:
-    """See :meth:`Cells.model`."""
-    row = Cells(graph, dict(key))
+    """See :meth:`RowCells.model`."""
+    row = RowCells(graph, dict(key))
     text = row.get("model")
     for node in graph.of(Model):
         if name_key(text) in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
@@ -296,7 +296,7 @@ def decoder(
     )  # fmt: skip
 
 
-def dtype_of(text: str, system: System) -> str:
+def dtype_of(text: str, system: LoweredSystem) -> str:
     """The dtype of a precision for which a system has a peak rate.
 
     Raises:

@@ -15,16 +15,16 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import Cells, document_name, first
-from trnspec.perf.collectives.algorithms import Plan, plans
+from trnspec.perf.calibration.measured.cells import RowCells, document_name, first
+from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.groups import Group, Rates, group
-from trnspec.perf.collectives.library import Launch, Protocol
+from trnspec.perf.collectives.groups import Group, LinkRates, group
+from trnspec.perf.collectives.library import Launch, LibraryProtocol
 from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import fastest, time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import IDEAL, System
+from trnspec.perf.lowering.system import IDEAL, LoweredSystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +93,7 @@ class CollectiveCase(Case):
     PARTS: ClassVar[Mapping[Part, str]] = {"collective": "seconds"}
 
     kind: Kind
-    system: System = field(repr=False)
+    system: LoweredSystem = field(repr=False)
     machine: Machine = field(repr=False)
     ranks: float
     size: float
@@ -113,7 +113,7 @@ class CollectiveCase(Case):
         """The inputs of a collective."""
         return collective_inputs(self.system, self.size, self.ranks)
 
-    def can_use(self, protocol: Protocol) -> bool:
+    def can_use(self, protocol: LibraryProtocol) -> bool:
         """Whether the library can use a protocol for this row."""
         if protocol.algorithm == "in-network":
             reduces = any(level.reduces for level in self.machine.levels)
@@ -130,10 +130,10 @@ def collective_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[Collectiv
 class _Among:
     """A collective among the ranks of a system, for any size."""
 
-    system: System
+    system: LoweredSystem
     machine: Machine
     of: Group
-    plans: tuple[Plan, ...]
+    plans: tuple[CollectivePlan, ...]
 
 
 @lru_cache(maxsize=512)
@@ -143,7 +143,7 @@ def _among(graph: Graph, on: str, lnc: int | None, ranks: int, kind: Kind) -> _A
     return _Among(system, machine(system, IDEAL, next(iter(system.rates))), of, plans(system, of, kind))
 
 
-def _collective(row: Cells) -> CollectiveCase:
+def _collective(row: RowCells) -> CollectiveCase:
     collective = row.cell("collective")
     kind = KINDS.get(collective)
     if kind is None:
@@ -172,12 +172,12 @@ def _collective(row: Cells) -> CollectiveCase:
         launch=_launch(row),
         switched=switched,
         seconds=measured,
-        ideal=fastest([time_plan(plan, Rates(among.system), size) for plan in used]).time,
+        ideal=fastest([time_plan(plan, LinkRates(among.system), size) for plan in used]).time,
         bound=bound(among.system, among.of, kind, size).time,
     )
 
 
-def _library(row: Cells, system: System) -> str:
+def _library(row: RowCells, system: LoweredSystem) -> str:
     if stated := row.get("framework"):
         if (named := first(LIBRARIES, stated)) is None:
             raise UsageError(f"{stated!r} is not a known collective library")
@@ -186,13 +186,13 @@ def _library(row: Cells, system: System) -> str:
     return "nccom" if system.lnc else "nccl"
 
 
-def _launch(row: Cells) -> Launch:
+def _launch(row: RowCells) -> Launch:
     each = (first(LAUNCHES, row.get(column)) for column in ("launch", "note", "source"))
     # nccl-tests and nccom-test launch from the device.
     return next((one for one in each if one), "graph")
 
 
-def _server(row: Cells, text: str) -> str:
+def _server(row: RowCells, text: str) -> str:
     """The system that a description names: ``2x p5.48xlarge`` is ``p5.48xlarge*2``, and the name of a document itself.
 
     Raises:

@@ -14,7 +14,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED
 from trnspec.perf.calibration.fit_range import serving_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
+from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.case import Skipped
     from trnspec.perf.calibration.measured.tables import Record
     from trnspec.perf.frameworks import Setting
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),
@@ -97,10 +97,10 @@ class InferenceCase(ModelCase):
 
 def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:
     """Every row of inference as a case, or as skipped."""
-    return cases(graph, rows, "infer", partial(_case, _compiled_batches([Cells(graph, row) for row in rows])))
+    return cases(graph, rows, "infer", partial(_case, _compiled_batches([RowCells(graph, row) for row in rows])))
 
 
-def _compiled_batches(rows: Sequence[Cells]) -> dict[tuple[str, str], int]:
+def _compiled_batches(rows: Sequence[RowCells]) -> dict[tuple[str, str], int]:
     """For each server of Optimum Neuron the batch it was compiled for: the largest of its rows."""
     batches: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -109,11 +109,11 @@ def _compiled_batches(rows: Sequence[Cells]) -> dict[tuple[str, str], int]:
     return batches
 
 
-def _server(row: Cells) -> tuple[str, str]:
+def _server(row: RowCells) -> tuple[str, str]:
     return row.get("model"), row.get("hardware")
 
 
-def _replica_batch(row: Cells) -> int:
+def _replica_batch(row: RowCells) -> int:
     """Concurrent sequences of a replica; those of the compiled graph where none are stated."""
     try:
         stated = row.integer("batch_conc") // (row.integer("dp") or 1)
@@ -123,7 +123,7 @@ def _replica_batch(row: Cells) -> int:
         return 1
 
 
-def framework_of(row: Cells) -> str:
+def framework_of(row: RowCells) -> str:
     """The serving framework of a row, by the names of ``--framework``; empty if none is recognised."""
     named = first(FRAMEWORKS_OF_ROWS, row.texts("software", "framework", "id"))
     if named is None and not row.get("software"):
@@ -131,7 +131,7 @@ def framework_of(row: Cells) -> str:
     return named or ""
 
 
-def _era(row: Cells) -> str:
+def _era(row: RowCells) -> str:
     """The year in which a row was measured: its date, a date in its name, or the year of its release."""
     for column in ("date", "id", "note"):
         match = re.search(r"\b20[12]\d(?=-|\b)", row.get(column))
@@ -147,7 +147,7 @@ RELEASES = {"2.16": "2023", "2.17": "2024", "2.18": "2024", "2.19": "2024", "2.2
 _DRAFT = re.compile(r"spec(ulative)?[ ._-]?dec|speculat|draft|eagle|medusa|\bmtp\b", re.IGNORECASE)
 
 
-def _check_speculation(row: Cells) -> None:
+def _check_speculation(row: RowCells) -> None:
     stated = row.get("speculation").strip()
     if stated.lower() not in UNSTATED and stated.lower() not in ("none", "no", "off"):
         raise UsageError(
@@ -169,7 +169,7 @@ class _Times:
     encoded: float = 0.0
 
 
-def _encoded(row: Cells) -> _Times:
+def _encoded(row: RowCells) -> _Times:
     """The time of one pass of an encoder: its median latency, of the sequences of a batch on one rank."""
     latency, prompt = row.number("lat_p50_ms") * 1e-3, float(row.integer("seq"))
     if not latency:
@@ -179,7 +179,7 @@ def _encoded(row: Cells) -> _Times:
     return _Times(0.0, 0.0, prompt, 1.0, latency)
 
 
-def _times(row: Cells, *, interrupted: bool) -> _Times:
+def _times(row: RowCells, *, interrupted: bool) -> _Times:
     """The measured times of a row, as far as the lengths that it states are enough to compute them.
 
     Without a prompt the compiled lengths are used: prefill computes its whole bucket, and decoding reads its own.
@@ -204,7 +204,7 @@ def _times(row: Cells, *, interrupted: bool) -> _Times:
     return _Times(tpot, ttft, prompt, output)
 
 
-def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> InferenceCase:
+def _case(compiled_batches: dict[tuple[str, str], int], row: RowCells) -> InferenceCase:
     status = (row.get("status") or "ok").strip()
     if status.lower() != "ok":
         raise UsageError(f"it did not run: {status}")
@@ -278,7 +278,7 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> Inference
     )
 
 
-def _system(row: Cells, ranks: int) -> System:
+def _system(row: RowCells, ranks: int) -> LoweredSystem:
     """The system of a row; with logical cores of one physical core where those of two are too few and none are stated."""
     share = row.number("n_chips")
     # Of a part of a chip the other cores are idle.
@@ -294,7 +294,7 @@ _TWO = 2.0
 """Physical cores of a logical core, by default from Trainium2 on."""
 
 
-def _dtype(precision: str, system: System) -> str:
+def _dtype(precision: str, system: LoweredSystem) -> str:
     """The compute dtype: of ``bf16/w:mxfp4`` the first; 16 bit where Neuron has no rate for that of the weights."""
     try:
         return dtype_of(precision.split("/w:", maxsplit=1)[0], system)
@@ -309,7 +309,7 @@ def _set_to(settings: Mapping[str, Setting], name: str, value: str) -> bool:
 
 
 def _compiled(
-    row: Cells, dims: Dimensions, system: System, settings: Mapping[str, Setting], plan: Deployment
+    row: RowCells, dims: Dimensions, system: LoweredSystem, settings: Mapping[str, Setting], plan: Deployment
 ) -> Deployment:
     """A deployment with the graphs of a Neuron framework: narrow shards, and the buckets that the row states."""
     model = transformer(dims)
@@ -335,7 +335,7 @@ def _compiled(
     return plan
 
 
-def _buckets(row: Cells, column: str) -> tuple[int, ...]:
+def _buckets(row: RowCells, column: str) -> tuple[int, ...]:
     """The compiled lengths of a row in increasing order: of its cell, or of a list in its note that has the one in the cell."""
     sizes = row.sizes(column)
     for text in re.findall(_LISTED, row.get("note")):
@@ -360,7 +360,7 @@ _CONTINUOUS = re.compile(r"vllm|continuous|bench serve|sglang|trtllm|tensorrt", 
 _DESCRIBED = ("software", "framework", "schedule", "note")
 
 
-def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str) -> None:
+def _check_links(dims: Dimensions, plan: Deployment, system: LoweredSystem, dtype: str) -> None:
     """Reject deployments that use a link without a published rate, which would count as taking no time."""
     if serve(transformer(dims), plan, machine(system, IDEAL, dtype), Serving()).unknown > 0.0:
         raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
@@ -383,7 +383,7 @@ _STORED = {"fp4": "mxfp4", "nvfp4": "mxfp4", "int4": "mxfp4", "f8e4m3": "fp8", "
 """Other names of dtypes of stored elements; those of 4 bit have a scale for each block."""
 
 
-def _cache_bytes(row: Cells) -> float:
+def _cache_bytes(row: RowCells) -> float:
     """Bytes of an element of the KV cache: 16 bit where none is stated."""
     text = row.get("kv_precision").strip().lower()
     if text in UNSTATED:

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import Cells, chip_of, dtype_of
+from trnspec.perf.calibration.measured.cells import RowCells, chip_of, dtype_of
 from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
 from trnspec.perf.lowering.lower import lower
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 FRAMEWORK = "torch"
 """The framework of rows that state none: matrix multiplications of PyTorch."""
@@ -65,14 +65,14 @@ FORMULAS: Mapping[str, Any] = {
 
 
 @frozen
-class Shapes:
+class KernelRuns:
     """Cases of one kernel as arrays."""
 
     part: Part
     shape: Mapping[str, Any]
 
     @classmethod
-    def of(cls, part: Part, cases: Sequence[KernelCase]) -> Shapes:
+    def of(cls, part: Part, cases: Sequence[KernelCase]) -> KernelRuns:
         """Cases of one kernel as arrays."""
         return cls(part, {n: np.array([c.shape[n] for c in cases]) for n in cases[0].shape})
 
@@ -89,7 +89,7 @@ def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[Kernel
     return list(cases(graph, rows, kind, partial(_case, _READERS[kind])))
 
 
-def _case(read: Any, row: Cells) -> KernelCase:
+def _case(read: Any, row: RowCells) -> KernelCase:
     chip = chip_of(row.graph, row.cell("hardware"), "matmul")
     system = _on(row.graph, chip)
     if not system.bandwidth:
@@ -114,7 +114,7 @@ def _case(read: Any, row: Cells) -> KernelCase:
 
 
 @lru_cache(maxsize=64)
-def _on(graph: Graph, chip: str) -> System:
+def _on(graph: Graph, chip: str) -> LoweredSystem:
     return lower(graph, chip)
 
 
@@ -129,7 +129,7 @@ def _stored(precision: str) -> float:
     return next((size for part, size in STORED.items() if part in precision), 2.0)
 
 
-def _gemm(row: Cells) -> tuple[Part, str, dict[str, float], float]:
+def _gemm(row: RowCells) -> tuple[Part, str, dict[str, float], float]:
     sizes = [float(row.integer(name)) for name in "mnk"]
     if not all(sizes):
         shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", row.cell("model"))
@@ -144,7 +144,7 @@ def _gemm(row: Cells) -> tuple[Part, str, dict[str, float], float]:
     return "gemm", f"{n:g}x{k:g}", {"m": m, "n": n, "k": k, "element": element, "quantized": quantized}, work
 
 
-def _attention(row: Cells) -> tuple[Part, str, dict[str, float], float]:
+def _attention(row: RowCells) -> tuple[Part, str, dict[str, float], float]:
     batch, q, kv, heads, kv_heads, size = (
         float(row.integer(name, needed=True)) for name in ("batch", "q_len", "kv_len", "heads", "kv_heads", "head_dim")
     )
@@ -157,7 +157,7 @@ def _attention(row: Cells) -> tuple[Part, str, dict[str, float], float]:
     return "attention_prefill", family, {**shape, "q": q}, 4.0 * batch * heads * q * (kv - 0.5 * (q - 1.0)) * size
 
 
-def _moe(row: Cells) -> tuple[Part, str, dict[str, float], float]:
+def _moe(row: RowCells) -> tuple[Part, str, dict[str, float], float]:
     tokens, hidden, ffn, topk, experts = (
         float(row.integer(name, needed=True)) for name in ("tokens", "hidden", "expert_ffn", "topk", "experts")
     )

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.case import Case, Part, cases
-from trnspec.perf.calibration.measured.cells import Cells, dtype_of
+from trnspec.perf.calibration.measured.cells import RowCells, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.case import Skipped
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 FRAMEWORK = "nxd-inference"
 """The framework whose calibration is used, where the chip has one of it."""
@@ -83,11 +83,11 @@ def op_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[OpCase | Skipped]
     return cases(graph, rows, "op", _op)
 
 
-def _system(row: Cells) -> System:
+def _system(row: RowCells) -> LoweredSystem:
     return row.hardware(row.integer("n_chips") or 1, lnc=row.integer("lnc") or None)
 
 
-def _profile(row: Cells) -> OpCase:
+def _profile(row: RowCells) -> OpCase:
     """FLOP are MFU times time times peak rate; the time is that which MBU and the bytes give."""
     system, seconds = _system(row), row.number("device_ms_derived") * 1e-3
     if not seconds:
@@ -103,7 +103,7 @@ _STREAMING = ("device2device", "reduce_sum", "embedding", "softmax", "silu", "rm
 """Kernels whose time is that of device memory."""
 
 
-def _op(row: Cells) -> OpCase:
+def _op(row: RowCells) -> OpCase:
     """A row that states its rate alone counts as the time of 1 TFLOP or 1 GB."""
     system, op, achieved, cores = _system(row), row.cell("op"), row.number("achieved"), row.integer("cores")
     if op not in ("gemm", *_STREAMING) or cores > 1:

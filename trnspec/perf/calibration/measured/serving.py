@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.calibration.measured.case import Skipped, cases
-from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
+from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
 from trnspec.perf.calibration.measured.inference import FRAMEWORKS_OF_ROWS, InferenceCase
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import Machine, machine
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import Efficiency, System
+    from trnspec.perf.lowering.system import Efficiency, LoweredSystem
 
 WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
 WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1.0 / 32.0}
@@ -83,7 +83,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     known = [c for c in read if isinstance(c, ServingCase)]
     if not known:
         return read
-    ideal = Runs.of(known).run(Serving())
+    ideal = ServingRuns.of(known).run(Serving())
     reasons: dict[str, str] = {}
     sweeps: dict[tuple[str, ...], list[str]] = {}
     for i, case in enumerate(known):
@@ -107,7 +107,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     return [Skipped(c.id, reasons[c.id]) if c.id in reasons else c for c in read]
 
 
-def _case(row: Cells) -> ServingCase:
+def _case(row: RowCells) -> ServingCase:
     tpot, ttft = (row.number(column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
     if not tpot:
         raise UsageError("the row states no time per output token")
@@ -174,13 +174,13 @@ def _case(row: Cells) -> ServingCase:
 _LENGTHS = re.compile(r"uniform\s+([0-9.]+)\s*L\s*\.\.\s*L$")
 
 
-def _mean_length(row: Cells) -> float:
+def _mean_length(row: RowCells) -> float:
     """The mean of the lengths over the stated ones ``L``: 0.9 of ``uniform 0.8L..L``, otherwise 1."""
     match = _LENGTHS.fullmatch(row.get("length_rule").strip())
     return 0.5 * (1.0 + float(match[1])) if match else 1.0
 
 
-def _cache_of_script(row: Cells, framework: str, dtype: str, system: System) -> str:
+def _cache_of_script(row: RowCells, framework: str, dtype: str, system: LoweredSystem) -> str:
     """The dtype of the KV cache in the scripts of InferenceX, whose rows have lengths from 0.8 L on; empty if unknown.
 
     vLLM keeps the 16 bit of the model by default.  The scripts ask for 8 bit on Blackwell, with weights in 8 bit from vLLM
@@ -199,7 +199,7 @@ _EIGHT_BIT = (0, 19)
 """The release of vLLM from which on scripts ask for a KV cache in 8 bit."""
 
 
-def _framework(row: Cells) -> str:
+def _framework(row: RowCells) -> str:
     each = (first(FRAMEWORKS_OF_ROWS, row.get(column)) for column in ("framework", "software", "note"))
     if (name := next(filter(None, each), None)) is None:
         raise UsageError("the row does not state the framework: vllm, sglang or trtllm")
@@ -216,7 +216,7 @@ def _precisions(text: str) -> tuple[str, str]:
 
 
 @frozen
-class Runs:
+class ServingRuns:
     """Cases as arrays.
 
     Attributes:
@@ -238,7 +238,7 @@ class Runs:
     separate: Any
 
     @classmethod
-    def of(cls, cases: Sequence[ServingCase], efficiency: Efficiency = IDEAL) -> Runs:
+    def of(cls, cases: Sequence[ServingCase], efficiency: Efficiency = IDEAL) -> ServingRuns:
         """Cases as arrays, on machines with some efficiency."""
         machines = {(c.system.name, c.dtype): machine(c.system, efficiency, c.dtype) for c in cases}
         models = {c.model: transformer(c.dims) for c in cases}
@@ -255,7 +255,7 @@ class Runs:
             np.array([float(c.separate) for c in cases]),
         )
 
-    def with_other_cache(self, where: Any) -> Runs:
+    def with_other_cache(self, where: Any) -> ServingRuns:
         """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""
         cache = np.where(where, np.where(self.plan.cache_bytes > 1.0, 1.0, 2.0), self.plan.cache_bytes)
         plan = evolve(self.plan, cache_bytes=cache)

@@ -18,7 +18,7 @@ from trnspec.model.measurements import Measurements
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from trnspec.loading.measured import Row
+    from trnspec.loading.measured import MeasuredRow
 
 Record = dict[str, str]
 
@@ -104,7 +104,7 @@ def _normalized(text: str) -> str:
         return re.sub(r"[^a-z0-9.]", "", text.lower())
 
 
-def fitted_rows(graph: Graph, fitted: FittedTable) -> Iterator[tuple[Measurements, Row]]:
+def fitted_rows(graph: Graph, fitted: FittedTable) -> Iterator[tuple[Measurements, MeasuredRow]]:
     """The rows of a fit in one table, with the document of the table; none without the table.
 
     All rows count of a table that has changed since: which of them were fitted is not known.

@@ -12,7 +12,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED, is_stated
 from trnspec.perf.calibration.fit_range import training_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
+from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.case import Skipped
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import LoweredSystem
 
 
 @frozen(kw_only=True)
@@ -150,7 +150,7 @@ _RELEASES = (
 """Releases as rows name them, and their era."""
 
 
-def _case(row: Cells) -> TrainingCase:
+def _case(row: RowCells) -> TrainingCase:
     text = row.texts("id", "source", "software", "config", "note")
     if re.search(r"\blora\b", text.lower()):
         raise RefusalError("unstated", "fine-tuning of adapters (LoRA), whose frozen weights have no gradients")
@@ -194,7 +194,7 @@ def _case(row: Cells) -> TrainingCase:
     )
 
 
-def _source(row: Cells, text: str) -> _Source:
+def _source(row: RowCells, text: str) -> _Source:
     """Settings implied by the source of a row; the columns ``framework``, ``era`` and ``release`` win.
 
     Raises:
@@ -215,7 +215,7 @@ def _source(row: Cells, text: str) -> _Source:
     return found
 
 
-def _model(row: Cells) -> tuple[str, Dimensions]:
+def _model(row: RowCells) -> tuple[str, Dimensions]:
     """The model of a row: cut to fewer layers, or with multi-token prediction, where it is trained so."""
     text = row.cell("model")
     cut = re.fullmatch(r"(.+) cut to (\d+) layers", text)
@@ -233,7 +233,7 @@ def _model(row: Cells) -> tuple[str, Dimensions]:
     return model, dims
 
 
-def _whole(row: Cells, name: str = "") -> tuple[str, Dimensions]:
+def _whole(row: RowCells, name: str = "") -> tuple[str, Dimensions]:
     """The model that a row names, with all of its layers.
 
     Raises:
@@ -248,14 +248,14 @@ def _whole(row: Cells, name: str = "") -> tuple[str, Dimensions]:
     return model, dims
 
 
-def _dtype(row: Cells, system: System) -> str:
+def _dtype(row: RowCells, system: LoweredSystem) -> str:
     text = row.get("precision")
     if re.search(r"fp8 or nvfp4|nvfp4 or fp8", text.lower()):
         raise RefusalError("unstated", f"the precision is one of two: {text}")
     return dtype_of(text, system)
 
 
-def _layout(row: Cells, dims: Dimensions, system: System, source: _Source) -> Layout:
+def _layout(row: RowCells, dims: Dimensions, system: LoweredSystem, source: _Source) -> Layout:
     ranks = int(system.ranks)
     tp, pp, cp, ep = (row.integer(name) or 1 for name in ("tp", "pp", "cp", "ep"))
     dp = row.integer("dp") or max(1, ranks // (tp * pp * cp))
@@ -288,7 +288,7 @@ def _layout(row: Cells, dims: Dimensions, system: System, source: _Source) -> La
     )  # fmt: skip
 
 
-def _states_microbatch(row: Cells) -> bool:
+def _states_microbatch(row: RowCells) -> bool:
     return bool(row.get("microbatch")) and "microbatch size inside PP not stated" not in row.get("note")
 
 
@@ -296,7 +296,7 @@ _CHUNK = 2.0
 """Layers of a model chunk where a row does not state the interleaving: the median of the rows that do."""
 
 
-def _interleaved(row: Cells, layout: Layout, dims: Dimensions, ranks: int) -> tuple[Layout, tuple[Layout, ...]]:
+def _interleaved(row: RowCells, layout: Layout, dims: Dimensions, ranks: int) -> tuple[Layout, tuple[Layout, ...]]:
     """The likeliest interleaving of a row that leaves it open, and the others that are possible.
 
     A cell ``n/a`` says that the pipeline is not interleaved; an empty one in a table that has the column says nothing.
@@ -325,7 +325,7 @@ def _recompute(text: str) -> str:
     return "selective" if "selective" in text else "none"
 
 
-def _seconds(row: Cells, layout: Layout, chips: int, dims: Dimensions) -> float:
+def _seconds(row: RowCells, layout: Layout, chips: int, dims: Dimensions) -> float:
     seconds, rate, flops = (row.number(n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
     if seconds:
         return seconds
@@ -338,7 +338,7 @@ def _seconds(row: Cells, layout: Layout, chips: int, dims: Dimensions) -> float:
     raise UsageError("the row states neither a step time nor tokens per second")
 
 
-def _check_links(dims: Dimensions, layout: Layout, system: System, dtype: str) -> None:
+def _check_links(dims: Dimensions, layout: Layout, system: LoweredSystem, dtype: str) -> None:
     """Reject layouts that use a link without a published rate, which would count as taking no time."""
     if step(transformer(dims), layout, machine(system, IDEAL, dtype)).unknown > UNUSED:
         raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
