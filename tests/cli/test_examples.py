@@ -113,6 +113,8 @@ def prepare(here: Here, line: str) -> None:
         "step.json": ("eval", "training", *STEP, "--pp", "4", "--zero", "1", "--trace", "step.json"),
         "merge results": ("search", *STEP, "--part", "1/1", "--results", "results"),
     }
+    if "--out mine.csv" in line:
+        (here.folder / "mine.csv").unlink()
     if "--pages pages" in line:
         (here.folder / "pages").mkdir()
         (here.folder / "pages" / "aiwiki-trainium2-2026-05.txt").write_text("It was launched on December 3, 2024.\n")
