@@ -88,7 +88,7 @@ EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))
 
 
 OF_MEMORY = (Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad)
-"""What a question about training has in common with one about memory."""
+"""Inputs that training and memory have in common."""
 
 
 @frozen(kw_only=True, slots=False)

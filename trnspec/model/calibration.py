@@ -42,7 +42,7 @@ SERVING_SHARES = frozenset({"weights", "cache", "single_core", "link", "additive
 Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name of a framework, such as megatron")]
 
 Measured = Literal["training", "inference", "collectives", "kernels"]
-"""What was measured."""
+"""Measured quantities."""
 
 Models = Literal["dense", "experts"]
 """Models without experts, and models with them."""

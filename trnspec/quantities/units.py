@@ -292,7 +292,7 @@ _LONG_WORD = 4
 """The letters of a word in which one slip leaves no doubt."""
 _OFTEN_MIXED_UP = ({Dimension.INFORMATION, Dimension.BANDWIDTH}, {Dimension.FLOP_RATE, Dimension.OP_RATE})
 _NO_SCOPE = {"", *"s sec second seconds ms us ns min h hr hour day month clk cycle b byte".split()}  # noqa: SIM905
-"""What follows a slash in a unit that is not the scope of a figure."""
+"""Words after the slash of a unit that are not the scope of a figure."""
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "%": ("x",),
     "percent": ("x",),

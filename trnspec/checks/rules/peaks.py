@@ -41,7 +41,7 @@ WIDTHS = {
 """Bits of the floating-point types."""
 
 _GROUPS: tuple[Path, ...] = (("spec", "peak"), ("spec", "tensor_peak"), ("spec", "stated", "peak"))
-"""Where documents have peak rates: of a chip, of its tensor engines, and the totals of a server or UltraServer."""
+"""Paths of peak rates: of a chip, of its tensor engines, and the totals of a server or UltraServer."""
 
 
 @rule("TRN602", "sparse-below-dense", over=object, local=True)

@@ -161,7 +161,7 @@ def goal(name: str, mode: Mode, place: str) -> Goal:
 
 
 Masks = tuple[Any, Any]
-"""Where a condition is true, and where it is false: arrays, or one value for all."""
+"""Elements for which a condition is true, and for which it is false: arrays, or one value for all."""
 
 _EQUAL, _LESS, _MORE = (operator.eq, operator.ne), (operator.lt, operator.ge), (operator.gt, operator.le)
 _OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {

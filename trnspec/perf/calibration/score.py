@@ -449,7 +449,7 @@ KINDS: Mapping[str, tuple[RowKind, ...]] = {
     "device_profile": (RowKind(of="inference", read=profile_cases, predict=_ops, interval=_of_op),),
     "op": (RowKind(of="inference", read=op_cases, predict=_ops, interval=_of_op),),
 }  # fmt: skip
-"""How rows are scored, by the value of the column ``kind``."""
+"""Scoring of rows, by the value of the column ``kind``."""
 
 
 def score(
