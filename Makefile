@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Modules are compiled when they are first imported, not all at once: most are never imported.
 PIP := $(BIN)/python -m pip install --quiet --no-compile
+# Without compiled modules each of the thousand processes of the tests would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow coverage mutants fuzz lint docs accuracy bench calibrations release clean
 
