@@ -1,7 +1,5 @@
 """Shared settings of Hypothesis, one reading of the catalogs, measurements shown at the end of the run."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

@@ -1,7 +1,5 @@
 """trnspec.api: which files are checked, and what their names resolve against."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

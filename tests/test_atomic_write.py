@@ -1,7 +1,5 @@
 """trnspec.atomic_write: all files or none."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Public functions and classes of modules have a caller in the package, the plugins, or the documentation."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 A trial copies the package, makes the change in the files that the row names and in no other, and runs the copy.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec.diagnostics and trnspec.errors: the order of findings, what they count for, and suggestions."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

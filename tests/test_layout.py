@@ -1,7 +1,5 @@
 """The structure of the code: layers, sizes of packages and modules, names of files, docstrings, the pattern of the hook."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The names of trnspec: what is exported, short reprs of everything, and errors of misuse."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

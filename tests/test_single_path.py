@@ -1,7 +1,5 @@
 """The package has one way to validate, and observes, patches and stores nothing."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

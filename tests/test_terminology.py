@@ -1,7 +1,5 @@
 """The terminology of CONTRIBUTING.md, in every text that a user or a contributor reads."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

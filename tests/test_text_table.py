@@ -1,7 +1,5 @@
 """Tables: what fits, what wraps, what is hidden, and the same rows for programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

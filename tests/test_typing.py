@@ -3,8 +3,6 @@
 typing/script.py is a program that uses all of it: it is checked and run with the installed wheel.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

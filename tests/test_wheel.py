@@ -1,7 +1,5 @@
 """The wheel, installed where nothing of the checkout can be seen."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import zipfile

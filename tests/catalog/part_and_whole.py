@@ -1,7 +1,5 @@
 """A chip and a server of four of them."""
 
-from __future__ import annotations
-
 from tests.support.rules import document, source
 
 PAGE = source("page", "2024-01-01")

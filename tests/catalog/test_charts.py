@@ -1,7 +1,5 @@
 """The charts of the catalog: the history of a figure, and comparisons."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

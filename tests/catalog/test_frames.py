@@ -1,7 +1,5 @@
 """trnspec.catalog.frames: Arrow, pandas, polars, Parquet and SQL, with the real libraries."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

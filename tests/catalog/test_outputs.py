@@ -4,8 +4,6 @@
 of an output, ``python tests/catalog/test_outputs.py`` writes it; read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -13,13 +11,14 @@ from fractions import Fraction
 from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from attrs import asdict, evolve
 
 # Run as a program, too.
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
+
+from collections.abc import Callable, Iterator
 
 from tests.support.rules import KNOWN, document, files, graph, linked, slips, source
 from tests.support.small_catalog import CAT, GRAPH
@@ -39,9 +38,6 @@ from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 STORED = "answers/catalog.txt"
 

@@ -1,7 +1,5 @@
 """trnspec.catalog.system_table: the contents of the checked documents."""
 
-from __future__ import annotations
-
 from tests.support.programs import ROOT
 from trnspec.api import graph, registry
 from trnspec.catalog.system_table import contents

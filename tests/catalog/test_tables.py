@@ -1,7 +1,5 @@
 """trnspec.catalog.tables: one table for each kind, figures and claims; as CSV and JSON."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

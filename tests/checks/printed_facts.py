@@ -1,27 +1,22 @@
 """Published figures, and the values of the catalog that state them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.errors import QuantityError
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import inherited
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted, leaves
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @frozen

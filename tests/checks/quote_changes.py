@@ -1,19 +1,13 @@
 """Slips in documents of prices and of power, made one at a time: wrong factors, and the value, name or type of another."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from tests.checks.slips import Slip
+from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import POWER_TYPES, PRICE_TYPES, quotes, region_of
+from trnspec.model.document import Node
 from trnspec.model.quotes import Power, Price
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 FACTORS = {"x10": Decimal(10), "x0.1": Decimal("0.1"), "x1000": Decimal(1000)}
 PATH = ("spec", "power")

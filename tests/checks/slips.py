@@ -1,15 +1,14 @@
 """Slips of known cause, made in a catalog one at a time: what rules and the hints of their findings are measured by."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import random
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -20,11 +19,14 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
 from trnspec.checks.runner import apply_waivers, run
+from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.structure import plain, structure
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, leaves, spread
@@ -33,18 +35,10 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.counting import active_parameters_of, parameters_of
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.plugins.api import Rule
 from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
-from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from trnspec.diagnostics import Diagnostic
-    from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Rule
-    from trnspec.yaml import Path
+from trnspec.yaml import Path, read_text
 
 CAUSES: dict[str, frozenset[str]] = {
     "unit": frozenset({"decimal-unit", "TRN601", "TRN615"}),

@@ -1,7 +1,5 @@
 """trnspec.checks.baseline: which findings are accepted, and the file that holds them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """trnspec.builtin: the rules and kinds that it registers."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from importlib import import_module

@@ -1,7 +1,5 @@
 """trnspec.checks.codes: every code has an explanation that is true, and every code is emitted."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path as FilePath

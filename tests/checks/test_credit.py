@@ -1,7 +1,5 @@
 """Credit: values that a page prints, and values that it does not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

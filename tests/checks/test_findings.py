@@ -5,28 +5,23 @@
 After a change of a message, ``python tests/checks/test_findings.py`` writes both; read the difference.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 # Run as a program, too.
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
+from collections.abc import Callable, Iterator
+
 from tests.support.rules import KNOWN, beside, checked, described, files, shipped, slips
 from trnspec.checks.runner import run
+from trnspec.plugins.api import Rule
 from trnspec.testing.helpers import examples, split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trnspec.plugins.api import Rule
 
 DATA = Path(__file__).parents[1] / "data"
 PLACES, TEXTS = DATA / "finding_places.txt", DATA / "finding_texts.txt"

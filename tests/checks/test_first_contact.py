@@ -1,7 +1,5 @@
 """A chip, its source and a server are written from the messages alone, in at most three rounds of validation."""
 
-from __future__ import annotations
-
 import re
 
 from trnspec.diagnostics import Diagnostic

@@ -1,7 +1,5 @@
 """trnspec.checks.fixes: edits are applied to targets only, until there are none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

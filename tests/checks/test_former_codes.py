@@ -1,7 +1,5 @@
 """Former ids and names of codes: settings, waivers, baselines and explanations accept them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rules of plugins that end the process, print, or do not end: each is a finding, and the others run."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 Edits of different places are made in one copy of the catalog and checked together, since none of them may be reported.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Local rules: run on the checked documents and their users only, with the same findings as on all documents."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

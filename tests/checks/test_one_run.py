@@ -1,7 +1,5 @@
 """Nine mistakes in one copy of the catalog: one run reports each with its code, line and column."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

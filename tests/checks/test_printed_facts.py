@@ -1,7 +1,5 @@
 """Facts that sources print are in the catalog, from that source, at the place that ``tests/data/facts.csv`` names."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

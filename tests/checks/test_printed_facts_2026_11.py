@@ -1,7 +1,5 @@
 """Rows of tests/data/facts_2026_11.csv in the catalog; exceptions are listed with their reason."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

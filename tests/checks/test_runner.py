@@ -1,7 +1,5 @@
 """trnspec.checks.runner: what a run counts, and on which documents it reports."""
 
-from __future__ import annotations
-
 from tests.support.rules import KNOWN
 from trnspec.checks.runner import check
 from trnspec.loading.pipeline import load_document

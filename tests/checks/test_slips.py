@@ -3,8 +3,6 @@
 ``pytest -m slow -v tests/checks/test_slips.py`` prints the figures by kind of slip, and the slips whose first hint is not right.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import pytest

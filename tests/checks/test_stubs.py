@@ -1,7 +1,5 @@
 """trnspec.checks.stubs: sources that are referred to and do not exist, and the documents to be filled in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

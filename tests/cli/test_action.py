@@ -1,21 +1,17 @@
 """The GitHub Action: its steps, run by a shell."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.programs import ROOT
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are scripts of bash")
 

@@ -1,7 +1,5 @@
 """Options that every evaluator has: --assume, --use-claims, --sensitivity, --target with --vary, --trace."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

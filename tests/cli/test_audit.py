@@ -1,7 +1,5 @@
 """``trnspec audit``: documents, figure paths and verdicts; the summary."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """``trnspec calibrate``: what it prints and writes, what it refuses, and when."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """``trnspec calibrate`` with rows of collectives: a document for each chip, which ``eval collective`` uses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

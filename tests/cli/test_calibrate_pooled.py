@@ -1,7 +1,5 @@
 """``trnspec calibrate --pool``: documents of kernels by chip and framework."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """trnspec.cli.diff: the catalogs that trnspec diff compares."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.programs import git

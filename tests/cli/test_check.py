@@ -1,7 +1,5 @@
 """``trnspec check``: a value against the catalog, with the exit status of the result."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

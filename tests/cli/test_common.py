@@ -1,7 +1,5 @@
 """The options that choose a catalog, the same for every command that asks."""
 
-from __future__ import annotations
-
 import pytest
 
 OVERLAY = """

@@ -1,7 +1,5 @@
 """``trnspec compare``: values, ratios and gaps side by side."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,21 +1,16 @@
 """Shell completion by click: the scripts, and what they are answered."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.programs import ROOT, Here, command, environment
 from trnspec.api import graph
 from trnspec.plugins.builtin_commands import COMMANDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SOURCES = {n.name for n in graph() if n.kind == "Source"}
 NAMES = set(graph().nodes)

@@ -1,7 +1,5 @@
 """``trnspec diff``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

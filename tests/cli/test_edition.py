@@ -1,7 +1,5 @@
 """``trnspec edition``."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

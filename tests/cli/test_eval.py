@@ -1,7 +1,5 @@
 """trnspec eval: options from the signature, sweeps, four formats, refusals."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec eval: bounds, tables that fit the page, and a CSV whose columns depend on the inputs alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The help of the commands: groups, metavars, and examples that run."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

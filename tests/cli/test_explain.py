@@ -1,7 +1,5 @@
 """``trnspec explain``: the manual page of every code, and the fields of every kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.programs import Site

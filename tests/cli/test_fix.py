@@ -1,7 +1,5 @@
 """``trnspec fix`` and ``trnspec baseline``: findings that are corrected, and findings that are accepted."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 

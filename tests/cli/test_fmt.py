@@ -1,7 +1,5 @@
 """``trnspec fmt``."""
 
-from __future__ import annotations
-
 import io
 import sys
 from types import SimpleNamespace

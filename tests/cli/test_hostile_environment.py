@@ -1,7 +1,5 @@
 """The command line in a hostile environment: loops of links, empty names, closed output, large settings."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

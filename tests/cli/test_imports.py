@@ -1,7 +1,5 @@
 """Imports of commands: start-up is cheap, and libraries are imported where they are used."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

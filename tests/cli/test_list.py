@@ -1,7 +1,5 @@
 """``trnspec list``: the documents of a kind, or of all."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

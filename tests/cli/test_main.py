@@ -1,7 +1,5 @@
 """``python -m trnspec`` and the group of commands."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """``trnspec calibrate import``: excerpts of published logs and results; their sources are in tests/data/imports."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

@@ -1,7 +1,5 @@
 """``trnspec new KIND``: documents from values by path, from prompts and as stubs, for every kind."""
 
-from __future__ import annotations
-
 import click
 import pytest
 from click.testing import CliRunner

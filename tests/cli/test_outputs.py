@@ -1,7 +1,5 @@
 """Command lines and what they print, from ``outputs.yaml``; no line of a page is wider than 80 columns."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``trnspec plot`` and ``trnspec eval --plot``."""
 
-from __future__ import annotations
-
 import json
 import re
 

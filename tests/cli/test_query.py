@@ -1,7 +1,5 @@
 """``trnspec query``."""
 
-from __future__ import annotations
-
 import json
 
 import trnspec

@@ -1,7 +1,5 @@
 """Pages on a terminal: their width and their colours."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

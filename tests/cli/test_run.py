@@ -1,7 +1,5 @@
 """trnspec run: scenarios of a file in one table, differences, formats, errors at their line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """``trnspec schema``: the schemas that editors use."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``trnspec search`` and ``trnspec search merge`` as a user runs them."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``trnspec show``: every figure with unit, interval, source, date and conflicting values."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """``trnspec source``: the values that come from a source."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

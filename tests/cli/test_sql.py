@@ -1,7 +1,5 @@
 """``trnspec sql``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

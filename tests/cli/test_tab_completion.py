@@ -1,7 +1,5 @@
 """Tab completion: what Python's own completer and IPython are offered."""
 
-from __future__ import annotations
-
 import rlcompleter
 
 import pytest

@@ -1,7 +1,5 @@
 """``trnspec tree``: from the UltraServer to the engines."""
 
-from __future__ import annotations
-
 import csv
 import io
 

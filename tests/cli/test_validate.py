@@ -1,7 +1,5 @@
 """``trnspec validate``: what is checked, formats, options, settings, exit status."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

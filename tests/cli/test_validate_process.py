@@ -1,7 +1,5 @@
 """``trnspec validate`` as a process: its terminal, its streams, and what it may not read."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

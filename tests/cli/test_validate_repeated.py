@@ -1,7 +1,5 @@
 """``trnspec validate`` after a change between two runs of the same command line: the change is found, whatever it is."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """``trnspec validate --watch``: what is new and what is resolved after an edit."""
 
-from __future__ import annotations
-
 import os
 import queue
 import signal

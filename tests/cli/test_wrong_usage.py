@@ -1,7 +1,5 @@
 """Command lines that are wrong usage, from ``wrong_usage.yaml``: exit status 2 and a message on standard error."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

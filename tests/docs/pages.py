@@ -1,21 +1,17 @@
 """Commands and Python examples of the documentation, run."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field, frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.programs import Here
+from tests.support.programs import Here
 
 # Runs a page of the documentation: every python and console block, in order, and compares what it prints with what the page shows.
 #

@@ -1,7 +1,5 @@
 """The errors against measurements do not grow: a group fails that is worse by two points and by a tenth."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """docs/tutorial/ask.md does what it says, block by block; and the answers to five questions stay short."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/reference/calibrate.md does what it says, and reports every column that is read and every field that is written."""
 
-from __future__ import annotations
-
 import re
 
 import attrs

@@ -1,7 +1,5 @@
 """docs/how-to/connect-an-agent.md: its blocks run, and its table has the tools of the server."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs.pages import Runner, blocks

@@ -1,7 +1,5 @@
 """docs/tutorial/write-an-evaluator.md does what it says, block by block; docs/reference/evaluate.md reports all there is."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

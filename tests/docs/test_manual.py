@@ -1,12 +1,9 @@
 """The manual: Sphinx builds it without a warning, and its generated pages describe everything that is public."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -17,10 +14,9 @@ from trnspec.api import registry
 from trnspec.cli import calibrate_import, group
 
 sys.path.insert(0, str(ROOT / "docs"))
-from reference_pages import ENGINE, FORMULAS, pages
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from reference_pages import ENGINE, FORMULAS, pages
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The notebooks of the manual run, from the first cell to the last, and what they show is markup."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

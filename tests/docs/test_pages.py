@@ -1,18 +1,13 @@
 """Blocks of commands and Python in the manual, run in order and compared with the output that the page shows."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import Runner, blocks
 from tests.support.programs import DATA, ROOT, Here
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DOCS = ROOT / "docs"
 

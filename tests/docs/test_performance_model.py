@@ -1,7 +1,5 @@
 """The pages of the performance model name all parts, conventions and schedules, with the numbers of documents and code."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """The tutorials on plugins do what they say, in an environment outside the repository, command by command."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.pages import Session

@@ -1,7 +1,5 @@
 """Commands and outputs of README.md."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """docs/how-to/search-on-a-cluster.md: the recipes run as plain processes, and write the same results."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """docs/explanation/security.md: the limits it names are those of the code."""
 
-from __future__ import annotations
-
 from tests.support.programs import ROOT
 from trnspec.catalog.frames import SQL_MEMORY, SQL_RESULT, SQL_SECONDS
 from trnspec.checks.rules import topology

@@ -1,7 +1,5 @@
 """Amounts with a suffix."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import partial
 

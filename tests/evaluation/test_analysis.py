@@ -1,7 +1,5 @@
 """Elasticities: the sum that homogeneity implies, closed forms, kinks and refusals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

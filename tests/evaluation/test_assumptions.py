@@ -1,7 +1,5 @@
 """Assumed figures, and figures at the values that sources claim."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

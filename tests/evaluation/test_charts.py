@@ -1,7 +1,5 @@
 """The charts of evaluations: every number that they draw is in the evaluation."""
 
-from __future__ import annotations
-
 import json
 from statistics import median
 

@@ -1,7 +1,5 @@
 """trnspec.evidence: kinds of answers, and inputs outside the range of a fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.evaluation.result import Answer, Evaluation, marked

@@ -1,7 +1,5 @@
 """Figures by the text that names them, and catalogs in which one of them is scaled."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """trnspec.evaluation.measures: numbers in units that read well, with the digits that an interval supports."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of an evaluation: summary, headings, units, the same text in Python."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.errors import UsageError

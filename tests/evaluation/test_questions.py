@@ -1,7 +1,5 @@
 """Questions: one field is one option, one keyword and one axis of a sweep, with the same error everywhere."""
 
-from __future__ import annotations
-
 import inspect
 import json
 

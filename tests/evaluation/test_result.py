@@ -1,7 +1,5 @@
 """Evaluations as Python objects: names, numbers, records, short reprs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

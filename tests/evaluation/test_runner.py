@@ -1,7 +1,5 @@
 """trnspec.evaluate: inputs checked before, the evaluation checked after, what breaks named."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, Optional
 

@@ -1,7 +1,5 @@
 """Scenarios: what they inherit, and what is wrong with them."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

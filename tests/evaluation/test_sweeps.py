@@ -1,7 +1,5 @@
 """Sweeps from Python: ranges, figures as axes, and the tables that libraries read."""
 
-from __future__ import annotations
-
 import sys
 from fractions import Fraction
 

@@ -4,19 +4,15 @@ An input is given every choice that it has, both truth values, or the numbers an
 ones, and ones that are rejected.  An input that is declared later needs a line here only if it is a text.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.builtin import plugin
 from trnspec.evaluation.inputs import Input
 from trnspec.evaluation.runner import resolved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 @frozen

@@ -1,7 +1,5 @@
 """Evaluator `accuracy` on tables with known errors."""
 
-from __future__ import annotations
-
 import csv
 import json
 from statistics import mean, median

@@ -6,18 +6,18 @@ call those that differ from its base.  After a change of an answer, ``python tes
 read the difference.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 # Run as a program, too.
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tests.evaluators.calls import BASES, LLAMA, MIXTRAL, Base, calls
 from tests.support.engine import everything
@@ -29,9 +29,6 @@ from trnspec.evaluators.traces import execution
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.loading.files import shipped
 from trnspec.output.chakra import parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 @functools.cache

@@ -1,7 +1,5 @@
 """The conformance tests for each built-in evaluator."""
 
-from __future__ import annotations
-
 from trnspec.builtin import plugin as builtin
 from trnspec.testing import EvaluatorConformance
 

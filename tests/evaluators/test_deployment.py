@@ -1,7 +1,5 @@
 """Questions about serving: what cannot be is refused at the input at fault, and what is of no use is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.engine import shipped

@@ -1,7 +1,5 @@
 """Grids of deployments: each has the numbers of the evaluator of one, bit for bit, however the grid is cut."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The inputs about experts, in training, memory and search: what they change, what is resolved, what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

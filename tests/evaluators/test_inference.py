@@ -1,7 +1,5 @@
 """``eval inference``: what is answered of systems of the catalog, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The evaluator of memory: what it needs, whether it fits, what would make it fit, and what it refuses."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

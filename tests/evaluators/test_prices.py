@@ -1,7 +1,5 @@
 """The price that an evaluator computes with."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """trnspec.evaluators.roofline: cells of data types for which a chip has only some of the rates."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph, source

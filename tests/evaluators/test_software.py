@@ -1,7 +1,5 @@
 """Settings of frameworks; stated inputs take precedence."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

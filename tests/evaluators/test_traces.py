@@ -1,7 +1,5 @@
 """The timeline of a training step as Chrome trace events."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

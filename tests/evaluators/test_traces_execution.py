@@ -1,7 +1,5 @@
 """Execution traces of a training step: the files of every rank, their groups, and the network."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The evaluator of training: a step with its parts, its bottleneck, the figures used, and every refusal."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -4,8 +4,6 @@
 installed it says so and succeeds.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

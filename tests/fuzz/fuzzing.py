@@ -4,8 +4,6 @@
 computing, more than a gigabyte of memory, a control character in output, or output that is no JSON or XML is a failure.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import resource

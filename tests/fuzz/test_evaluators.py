@@ -4,8 +4,6 @@
 to their answer, by a ``UsageError``, which no input here may cause. Ideal times are lower bounds.
 """
 
-from __future__ import annotations
-
 import importlib
 import random
 from collections import Counter

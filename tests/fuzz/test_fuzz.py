@@ -3,8 +3,6 @@
 ``make fuzz`` runs an hour. What it finds becomes a file in ``corpus``, which every run of the tests reads.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

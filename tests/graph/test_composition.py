@@ -1,7 +1,5 @@
 """trnspec.graph.composition: systems of any depth and of any kind, those of a plugin included."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import sys

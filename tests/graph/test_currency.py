@@ -1,7 +1,5 @@
 """trnspec.graph.currency: the newest source of every value, and the whole result for a small catalog."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph, source

@@ -1,7 +1,5 @@
 """trnspec.graph.fabrics: declared topologies as structures with rates."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import bare, put, shipped

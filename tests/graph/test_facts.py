@@ -1,8 +1,7 @@
 """trnspec.graph.facts: everything a document says, and everything that is said of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import attrs
 import pytest
@@ -14,10 +13,6 @@ from trnspec.model.rounded import RoundedCount
 
 GRAPH = graph()
 NODES = sorted(GRAPH, key=lambda n: n.name)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def of(name: str) -> dict[str, Fact]:

@@ -1,7 +1,5 @@
 """trnspec.graph.formulas: formulas that name figures of documents."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

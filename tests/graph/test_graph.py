@@ -1,8 +1,6 @@
 """trnspec.graph.graph: names and aliases resolve to typed specs, and a changed spec changes all who use it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -23,14 +21,12 @@ from trnspec.graph.graph import (
 )
 from trnspec.loading.pipeline import load_document
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
+from trnspec.model.source import Source
 from trnspec.yaml import Place, read_text
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.source import Source
 
 KNOWN = registry()
 

@@ -1,7 +1,5 @@
 """trnspec.graph.paths and trnspec.graph.values: what a path means for a kind, and what a document has there."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve, frozen
 

@@ -1,7 +1,5 @@
 """trnspec.graph.products: which chips documents and names of sources are about, in a small catalog."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph, source

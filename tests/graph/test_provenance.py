@@ -1,7 +1,5 @@
 """trnspec.graph.provenance: the source of a value."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import KNOWN

@@ -1,7 +1,5 @@
 """trnspec.graph.provenance: figures with scope, source and conflicting values, as they are shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph

@@ -1,7 +1,5 @@
 """trnspec.graph.quotes: the order of prices, and how they are shown, in a small catalog."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph, source

@@ -1,7 +1,5 @@
 """trnspec.graph.quotes: which powers of a chip or a system are known, in which order, and which one bounds it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import document, graph, source

@@ -1,7 +1,5 @@
 """The prices of servers: which are known, and which one is meant."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 

@@ -1,21 +1,16 @@
 """trnspec.graph.totals: a total is its part times the count, digit by digit."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.api import registry
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import chips, total
 from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
 
 KNOWN = registry()
 BF16 = ("spec", "peak", "dense", "bf16")

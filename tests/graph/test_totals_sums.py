@@ -1,7 +1,5 @@
 """trnspec.graph.totals.sums: every total of a system, as it is shown."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

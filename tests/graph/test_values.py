@@ -1,7 +1,5 @@
 """trnspec.graph.values: what a document has at a path, and comparisons that a bound decides."""
 
-from __future__ import annotations
-
 import operator
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """trnspec.loading.files: which files are documents, and which catalog a file lies in."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hostile documents: each gives a finding at its line, and every command goes on with the rest."""
 
-from __future__ import annotations
-
 import json
 import string
 from pathlib import Path

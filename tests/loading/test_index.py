@@ -1,7 +1,5 @@
 """trnspec.loading.index: the shipped catalog read on demand gives the results of the full graph."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

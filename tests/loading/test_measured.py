@@ -1,7 +1,5 @@
 """trnspec.loading.measured: tables of measurements with the place of every cell."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

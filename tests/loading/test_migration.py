@@ -1,7 +1,5 @@
 """Fixes of documents of an older format: they become present ones, and lose neither values nor comments."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

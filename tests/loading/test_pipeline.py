@@ -1,7 +1,5 @@
 """trnspec.loading.pipeline: every stage reports and passes on what is sound."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Precedence of the catalogs of plugins, tested on installed distributions."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

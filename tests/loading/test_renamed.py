@@ -1,7 +1,5 @@
 """trnspec.loading.renamed: documents with former paths are read as those with present ones, at the author's lines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """trnspec.loading.schema.check: for each mistake one problem, at the right place, in words that a person can act on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

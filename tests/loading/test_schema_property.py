@@ -1,10 +1,8 @@
 """The generated schemas and the classes say the same: what one accepts, the other accepts, for every kind."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
@@ -19,12 +17,10 @@ from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
 from trnspec.loading.schema.prune import prune
 from trnspec.loading.structure import StructureError, plain, structure
+from trnspec.model.document import Node
 from trnspec.model.json_schema import document_schema
 from trnspec.model.kinds import LISTS
 from trnspec.plugins.api import Kind, Plugin, Registry
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 ROUNDED_ZERO = re.compile(r'"[~ ]*0[0.,]* ?[KMBT]"')
 EACH = pytest.mark.parametrize("kind", KINDS)

@@ -1,7 +1,5 @@
 """trnspec.loading.schema.prune: as much of an unsound document stays as can be used, and claims keep their positions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

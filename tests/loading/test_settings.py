@@ -1,8 +1,6 @@
 """trnspec.loading.settings: what the user may set, and what is refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading.settings import Settings, find
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CODES = ("TRN101", "TRN402", "TRN403", "XYZ01")
 some_codes = st.lists(st.sampled_from(["TRN", "TRN4", "TRN402", "XYZ01"]), max_size=3).map(tuple)

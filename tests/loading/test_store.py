@@ -1,7 +1,5 @@
 """trnspec.loading.store: a document is loaded again when its content has changed, and only then."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """trnspec.loading.structure: strict as JSON is, every refusal with its path, and back to plain data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

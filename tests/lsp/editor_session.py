@@ -1,7 +1,5 @@
 """The shipped catalog as a session of the language server has it in memory."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

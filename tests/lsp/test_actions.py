@@ -1,7 +1,5 @@
 """Code actions: applied to the text, they give what their title says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

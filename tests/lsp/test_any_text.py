@@ -1,7 +1,5 @@
 """Requests on arbitrary text that is being edited: each answers."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Findings of a text in the editor, in two stages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

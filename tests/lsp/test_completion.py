@@ -1,7 +1,5 @@
 """Completion of keys, words, names, units, paths and codes."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.lsp.editor_session import edited, session

@@ -1,7 +1,5 @@
 """Context of the cursor in a text that cannot be parsed."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.lsp.cursor import cursor_at

@@ -1,7 +1,5 @@
 """Hover texts: figures, references, keys."""
 
-from __future__ import annotations
-
 from tests.lsp.editor_session import edited, session, spot_in
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip

@@ -1,7 +1,5 @@
 """Definition, references and renaming."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

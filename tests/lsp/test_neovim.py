@@ -1,7 +1,5 @@
 """The server in Neovim: a file with mistakes is opened; the editor shows them, applies a code action, and formats."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Positions of the protocol and paths of documents."""
 
-from __future__ import annotations
-
 import pytest
 from lsprotocol.types import Position
 

@@ -1,7 +1,5 @@
 """The language server as an editor sees it: a process of its own, and a client that speaks the protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The command line of a call, without a server."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.errors import UsageError

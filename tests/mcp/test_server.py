@@ -1,18 +1,14 @@
 """The MCP server as an agent sees it: a process of its own, and the client of the official library."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.support.programs import ROOT, completed, environment, forked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 Calls = list[tuple[str, dict[str, Any]]]
 

@@ -1,7 +1,5 @@
 """Measurements with PyTorch on the processor: times, rows, and what the command writes; skipped where it is not installed."""
 
-from __future__ import annotations
-
 import csv
 import json
 from math import prod

@@ -1,7 +1,5 @@
 """Measurement sets from rows that were measured elsewhere: tables, documents and the comparison; without PyTorch."""
 
-from __future__ import annotations
-
 import sys
 
 import attrs

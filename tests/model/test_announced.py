@@ -1,7 +1,5 @@
 """Chips that are announced: few figures are needed, engines refuse them, and assumptions make up for what is not published."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """The interval of a derived figure is that of its inputs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

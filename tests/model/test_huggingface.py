@@ -1,7 +1,5 @@
 """Models made from config.json: against the counts of Transformers, against the catalog, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """trnspec.model.json_schema: the schemas are standard ones, they are up to date, and the catalog is valid under them."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

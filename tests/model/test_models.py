@@ -1,7 +1,5 @@
 """The models of the catalog: their counts against print, and how they are asked for."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec.model.reflection: what annotations say, what is at a path, and that every attribute is explained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Optional
 

@@ -1,7 +1,5 @@
 """Counts as publishers round them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec.model.sourced: counts, words and dates with a source, a place and a formula of their own."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

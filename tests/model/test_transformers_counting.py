@@ -1,7 +1,5 @@
 """The averages over a model's layers: their totals are those of its dimensions, for every model of the catalog."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

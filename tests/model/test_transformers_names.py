@@ -1,7 +1,5 @@
 """Names of models as tables and model hubs write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import tables

@@ -1,7 +1,5 @@
 """Traces in the format of Chakra, as its own schema reads them."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.output.chakra import TraceNode, parsed, trace

@@ -1,12 +1,8 @@
 """Files config.json of small models, as a caller has them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 def written(folder: Path, config: dict[str, Any]) -> str:

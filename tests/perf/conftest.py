@@ -1,7 +1,5 @@
 """The catalog with those of the living plugins, and the rates that answers are computed with by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """The path of one training evaluation through the engine does not become longer."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The least value of piecewise linear convex functions, against all their kinks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given

@@ -4,8 +4,6 @@ The systems are servers of eight H100, without losses: a chip is a rank, a colle
 Nothing of the engine is used but its evaluators, and of the catalog four rates.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Properties of the training engine for any configuration."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

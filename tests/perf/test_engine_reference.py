@@ -1,7 +1,5 @@
 """The engine agrees with a second implementation that shares none of its formulas."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

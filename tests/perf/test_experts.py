@@ -1,7 +1,5 @@
 """Copies of tokens on their way to experts, against a count of every choice of experts."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """One vocabulary of frameworks: the same names in training, inference and for collectives."""
 
-from __future__ import annotations
-
 import re
 import typing
 from pathlib import Path

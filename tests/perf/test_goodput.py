@@ -1,7 +1,5 @@
 """Goodput: the optimum interval is one, and the expected time is that of a simulated run."""
 
-from __future__ import annotations
-
 import csv
 import math
 import random

@@ -1,7 +1,5 @@
 """The operations that formulas are written with: a float and the same element of an array give the same bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Rooflines: ridge points in print, kernels, and the parts of models."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

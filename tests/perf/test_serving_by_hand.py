@@ -4,8 +4,6 @@ The systems are servers of eight H100, without losses. Nothing of the engine is 
 four rates.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

@@ -5,11 +5,9 @@ differ.  After a change of a formula or of a figure, ``python tests/perf/test_st
 difference.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,12 +17,11 @@ sys.path.extend(
     for folder in (".", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
 )
 
+from collections.abc import Iterator
+
 import trnspec
 from tests.perf.oracles.fits import fixed
 from tests.support.stored import answered, line, read, same, write
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STORED = "answers/engine.txt"
 

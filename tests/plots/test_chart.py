@@ -1,7 +1,5 @@
 """Charts without matplotlib."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

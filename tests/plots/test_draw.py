@@ -1,7 +1,5 @@
 """Charts as matplotlib draws them: the numbers, the bytes, the places of texts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

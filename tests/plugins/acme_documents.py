@@ -1,7 +1,5 @@
 """A chip, its source and a server of it, by a vendor that does not exist."""
 
-from __future__ import annotations
-
 PAGE = """\
 api_version: trnspec/v1
 kind: Source

@@ -1,13 +1,8 @@
 """A plugin with kinds that are built of parts: a rack that is derived from nothing, a pod that is an UltraServer."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.programs import Site
+from tests.support.programs import Site
 
 MODULE = '''
 """Racks and pods."""

@@ -1,7 +1,5 @@
 """trnspec.plugins.api: what plugins add, and what two of them may not."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.diagnostics import Code, Severity

@@ -1,7 +1,5 @@
 """trnspec.plugins.discovery: nothing that is installed beside trnspec can stop it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 from importlib.metadata import EntryPoint

@@ -1,7 +1,5 @@
 """A plugin with an invalid kind, value or function is reported with the name of what is wrong, and nothing else fails."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Explanations of plugins in ``trnspec audit``, as in ``trnspec validate``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

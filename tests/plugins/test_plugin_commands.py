@@ -1,7 +1,5 @@
 """Commands of plugins: they run, they are in the help, and what does not need them does not look for them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A generation made with ``trnspec plugin new`` and installed beside the wheel, outside the repository; and gone again."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

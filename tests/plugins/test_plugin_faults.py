@@ -1,7 +1,5 @@
 """Unusable parts of a plugin or a catalog: reported with their distribution, the rest is kept."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

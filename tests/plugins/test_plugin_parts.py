@@ -1,7 +1,5 @@
 """Kinds of a plugin, from the document to every command: one derived from Chip, and others that are built of parts."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Units of plugins: known where the plugin is, and nowhere else in the same process."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

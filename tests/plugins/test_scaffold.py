@@ -1,7 +1,5 @@
 """trnspec.plugins.scaffold.writer: a new plugin is a distribution that passes its own tests at once."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sysconfig

@@ -1,7 +1,5 @@
 """Versions of the kinds of plugins: conversions of documents, in reading and by ``trnspec fix``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """trnspec.quantities.amount: sums, differences, products and quotients with their intervals, and comparisons."""
 
-from __future__ import annotations
-
 import operator
 from fractions import Fraction
 

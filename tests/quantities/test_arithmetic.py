@@ -1,7 +1,5 @@
 """trnspec.quantities.arithmetic: printed values calculate and compare as their amounts do."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.quantities.quantity import parse

@@ -1,7 +1,5 @@
 """trnspec.quantities.dates: comparing dates of different precision, and reading those in words."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

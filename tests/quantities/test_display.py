@@ -1,7 +1,5 @@
 """trnspec.quantities.display: figures of one row in one unit, with the digits that they have."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import tables

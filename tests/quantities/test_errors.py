@@ -4,11 +4,10 @@
 of a message, ``python -m tests.quantities.test_errors`` writes it; read the difference.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,6 @@ from trnspec.errors import QuantityError
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, Dimension, Unit, UnitTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STORED = "answers/quantities.txt"
 

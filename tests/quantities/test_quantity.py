@@ -1,7 +1,5 @@
 """Printed figures: reading them, the intervals they stand for, and showing computed ones."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """trnspec.quantities.quantity: computed values as texts, compared with the decimal module; and units to show them in."""
 
-from __future__ import annotations
-
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Any printed figure: what is read back, and the pattern and the parser, which accept the same texts."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """trnspec.quantities.tokens: the tokens that queries and formulas share."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.errors import QuantityError

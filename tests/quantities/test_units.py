@@ -1,7 +1,5 @@
 """The unit table: factors, spellings, hints, and adding to it."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 

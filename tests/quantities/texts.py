@@ -1,7 +1,5 @@
 """Any text that is a quantity, for Hypothesis."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from trnspec.quantities.quantity import parse

@@ -1,7 +1,5 @@
 """The pages in a browser: Playwright with a Chromium of the system, from a folder, without a server."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of plans: its numbers are those that the commands print, and the selects choose a case."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

@@ -1,7 +1,5 @@
 """The pages of a site: their numbers are those of ``trnspec show``, their links resolve, and they load nothing."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,10 +1,8 @@
 """Catalogs, models and systems of the tests of the engine."""
 
-from __future__ import annotations
-
 import functools
 import random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -20,19 +18,13 @@ from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, LoweredSystem
+from trnspec.perf.ops import Number
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.flops import all_scores, head_flops
+from trnspec.perf.work.flops import AttentionConvention, all_scores, head_flops
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check
-
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.ops import Number
-    from trnspec.perf.work.flops import AttentionConvention
-    from trnspec.perf.work.transformer import Transformer
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.
 

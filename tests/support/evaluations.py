@@ -1,19 +1,15 @@
 """Evaluators of an invented plugin, and inputs of the built-in ones."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tests.support.programs import Site
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
-
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
 
 CALLS: list[dict[str, object]] = []
 

@@ -1,7 +1,5 @@
 """A shape that is a table of neighbours, and fabrics under other numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from attrs import field, frozen

@@ -5,8 +5,6 @@ catalog need not be parsed either, and a changed file is.  Everything after pars
 references, overlays, dates and rules.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

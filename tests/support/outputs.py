@@ -1,7 +1,5 @@
 """Results that exporters and reporters write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

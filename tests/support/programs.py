@@ -1,7 +1,5 @@
 """Programs, repositories and distributions that tests run and make."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import contextlib
@@ -20,22 +18,18 @@ import tempfile
 import traceback
 import venv
 import warnings
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
+import pytest
 from attrs import frozen
 
 from trnspec.__main__ import main as process
 from trnspec.api import validate
 from trnspec.cli import COMMANDS, main
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any, NoReturn
-
-    import pytest
 
 # Running the command line: in this process, where that is enough, and in one of its own.
 

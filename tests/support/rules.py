@@ -1,16 +1,14 @@
 """Catalogs in which rules report, and what they report."""
 
-from __future__ import annotations
-
 import functools
 import random
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import attrs
 from attrs import evolve, frozen
@@ -19,8 +17,8 @@ from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.hypotheses import Mismatch, explain_case
 from trnspec.checks.reconcile.sites import PartsTerm, Site
-from trnspec.checks.runner import check, run
-from trnspec.diagnostics import Diagnostic
+from trnspec.checks.runner import Checked, check, run
+from trnspec.diagnostics import Diagnostic, Location
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.loading.pipeline import LoadResult, link, load_document
@@ -33,13 +31,6 @@ from trnspec.quantities.quantity import Interval, parse
 from trnspec.testing import split
 from trnspec.yaml import Path as DocumentPath
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from trnspec.checks.runner import Checked
-    from trnspec.diagnostics import Diagnostic, Location
-    from trnspec.graph.graph import Graph
 
 # Small catalogs for tests, made from texts.
 

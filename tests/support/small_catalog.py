@@ -1,7 +1,5 @@
 """A small catalog with gaps, for the tests of what asks: queries, tables, SQL."""
 
-from __future__ import annotations
-
 from tests.support.rules import document, graph, source
 from trnspec.catalog.catalog import Catalog
 

@@ -4,21 +4,16 @@ Numbers are compared within a tolerance.  Of outputs in words that are many, suc
 each wording.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import fsum, isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.errors import RefusalError, TrnspecError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.result import Evaluation
 
 DATA = Path(__file__).parents[1] / "data"
 DIGITS = 5

@@ -1,7 +1,5 @@
 """Tables of cases in a YAML file next to the test module that has its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """trnspec.testing.EvaluatorConformance: it passes what is sound, and fails each way of not being so."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,8 +1,8 @@
 """trnspec.testing: an explanation that lies does not pass."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve, frozen
@@ -14,19 +14,14 @@ from trnspec.checks.rules import names
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.graph.graph import Graph
 from trnspec.loading.settings import Settings
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts
 from trnspec.model.ref import Ref
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
 from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 KNOWN = registry()
 HEAD = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: example, title: Example}\n"

@@ -1,12 +1,10 @@
 """trnspec.testing.pytest_plugin: every file of a catalog is a test, where that is asked for."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from tests.plugins.acme_documents import CHIP, PAGE, SERVER
 from tests.support.programs import environment
 
 pytestmark = pytest.mark.slow
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CATALOG = {"chips/acme-1.yaml": CHIP, "servers/acme-server.yaml": SERVER, "sources/acme-page.yaml": PAGE}
 ENTRY = "[pytest11]\ntrnspec = trnspec.testing.pytest_plugin\n"

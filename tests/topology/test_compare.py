@@ -1,7 +1,5 @@
 """Sameness up to numbering, the reasons against it, and the names of shapes."""
 
-from __future__ import annotations
-
 import random
 
 import networkx as nx  # type: ignore[import-untyped,unused-ignore]

@@ -1,7 +1,5 @@
 """Fabrics and tables of neighbours."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.errors import TrnspecError

@@ -1,7 +1,5 @@
 """Shapes as people print them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

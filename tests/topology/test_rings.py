@@ -1,7 +1,5 @@
 """Hamiltonian rings without a common link."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

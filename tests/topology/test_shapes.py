@@ -1,7 +1,5 @@
 """Named shapes against the published tables, closed forms against the built graphs and against networkx."""
 
-from __future__ import annotations
-
 import networkx as nx  # type: ignore[import-untyped,unused-ignore]
 import pytest
 from hypothesis import given, settings

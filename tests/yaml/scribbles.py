@@ -1,16 +1,12 @@
 """Documents written by many hands: any order of keys, indentation, quoting and style, with comments everywhere."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from attrs import define, field
 
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from random import Random
 
 
 @define

@@ -1,7 +1,5 @@
 """trnspec.yaml.edits: each edit changes what it is to change, and keeps all other characters."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import tables

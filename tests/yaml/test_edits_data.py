@@ -1,7 +1,5 @@
 """trnspec.yaml.edits: the data after an edit is that of the same change of plain data, at every path of many styles."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

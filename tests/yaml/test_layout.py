@@ -1,7 +1,5 @@
 """The canonical layout: nothing is lost, and it is a fixed point."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

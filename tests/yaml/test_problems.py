@@ -4,8 +4,6 @@
 the answers for all texts. After a change of a message, ``python tests/yaml/test_problems.py`` writes it; read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,15 +1,14 @@
 """trnspec.yaml: what is read, where it is, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,9 +17,6 @@ from hypothesis import strategies as st
 from tests.support.rules import stopped_after
 from tests.support.tables import tables
 from trnspec.yaml import Document, Json, Path, Place, ReadingLimits, read_file, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
 EXPECT: dict[str, list[tuple[str, int, int]]] = json.loads((CORPUS / "expect.json").read_text("utf-8"))

@@ -1,7 +1,5 @@
 """trnspec.yaml.text, scalars and document: characters by their classes, words of the core schema, positions, limits."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

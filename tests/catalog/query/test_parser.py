@@ -1,7 +1,5 @@
 """trnspec.catalog.query.parser: what follows the grammar comes back as it was; what does not is marked where it is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec.catalog.query.run: which documents are found, in which order, with which cells."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.as_of: what was published by a date."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.changes: documents with other values."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.catalog.part_and_whole import CHIP, PAGE, SERVER

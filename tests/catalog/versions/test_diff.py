@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.diff: what differs, by how much, by which source, and why."""
 
-from __future__ import annotations
-
 import functools
 import random
 import re

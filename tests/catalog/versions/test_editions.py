@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.editions: the same documents give the same bytes, and no byte of them is changed unnoticed."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import random

@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.git: a folder of a git revision, with the real git."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

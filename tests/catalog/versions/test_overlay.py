@@ -1,7 +1,5 @@
 """trnspec.catalog.versions.overlay: a YAML file applied to a catalog."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.catalog.part_and_whole import CHIP, PAGE, SERVER

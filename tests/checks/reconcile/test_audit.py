@@ -1,21 +1,14 @@
 """The audit of the shipped catalog shows every conflict that is known among the first five sources, and why."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from trnspec.api import graph
 from trnspec.checks.reconcile.audit import Audit, audit
 from trnspec.checks.reconcile.proportions import proportions
 from trnspec.cli import group
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
 
 
 @pytest.fixture(scope="module")

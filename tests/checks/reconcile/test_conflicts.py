@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.conflicts: claims that contradict each other where no figure is adopted."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import bare, claim, put, shipped

@@ -3,8 +3,6 @@
 A link of 896 Gbps per direction, four links per chip: 3,584 Gbps in one direction, 7,168 Gbps in both.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import pytest

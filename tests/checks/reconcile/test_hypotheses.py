@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.hypotheses: each explanation where it is due, none where it is not."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.lookalikes: the figure of another row, type, date or generation."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

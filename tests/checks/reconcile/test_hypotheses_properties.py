@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.hypotheses: whatever is explanations is true, by an arithmetic of the test's own."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

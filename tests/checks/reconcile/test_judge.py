@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.judge: a stated value against the catalog."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

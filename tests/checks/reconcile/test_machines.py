@@ -1,7 +1,5 @@
 """A machine compared with the catalog: published outputs of neuron-ls and nvidia-smi, and changes of them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -4,18 +4,18 @@
 all answers. After a change of an answer, ``python tests/checks/reconcile/test_outputs.py`` writes it; read the difference.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from attrs import asdict, evolve
 
 # Run as a program, too.
 sys.path.extend(map(str, Path(__file__).parents[3].glob("plugins/*/src")))
+
+from collections.abc import Callable, Iterator
 
 from tests.support.programs import DATA
 from tests.support.rules import checked, document, files, graph, shipped, slips, source
@@ -32,9 +32,6 @@ from trnspec.graph.paths import paths, place
 from trnspec.loading.host import neuron_ls, nvidia_smi
 from trnspec.loading.host.machine import Accelerator, HostMachine, HostText
 from trnspec.quantities.amount import Amount
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 STORED = "answers/reconcile.txt"
 

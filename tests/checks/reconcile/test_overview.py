@@ -1,7 +1,5 @@
 """Counts of a summary of an audit, and the order of its disagreements."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.api import graph

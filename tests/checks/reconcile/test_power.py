@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.power: the bounds that one power sets for another, which one is blamed, and the likely cause."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

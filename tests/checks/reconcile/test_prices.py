@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.prices: what is known of each price, copies, and the likely cause of a wrong one."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

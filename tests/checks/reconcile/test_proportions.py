@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.proportions: quotients of siblings, with the figures and the arithmetic that explain them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import bare, claim, put, shipped

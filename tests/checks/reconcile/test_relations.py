@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.relations: which figures determine which."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.sites: what is at a site, and what a relation expects of each of its sides."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import given

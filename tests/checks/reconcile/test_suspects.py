@@ -1,7 +1,5 @@
 """trnspec.checks.reconcile.suspects: each fault is laid at the figure that has it, and only there."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.measurements: tables of measurements that have changed since a fit."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """TRN208: copied documents are found, legitimate variants are not."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.dates: dates of sources and products, and pages about other products."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import attrs

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.derived: what formulas mean, and which figures they do not give."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.derived: how a total that does not add up is reported."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -7,13 +7,12 @@ with, ``message`` and ``names`` what messages and hints contain. Claims of all d
 ``claims: kept``; ``claim`` adds one or several.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,13 +21,9 @@ from tests.support.rules import KNOWN, bare, findings, linked, shipped
 from trnspec.api import graph as load
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import load_document
+from trnspec.model.document import Node
 from trnspec.model.reflection import dotted
 from trnspec.yaml import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.model.document import Node
 
 TABLES = sorted((Path(__file__).parent / "edits").glob("*.yaml"))
 EXPECTED = ("rule", "document", "finds", "count", "hint", "message", "names")

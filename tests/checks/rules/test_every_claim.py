@@ -1,7 +1,5 @@
 """Rules on several claims and documents: each is reported, in any order."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

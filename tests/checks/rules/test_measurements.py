@@ -1,7 +1,5 @@
 """trnspec.checks.rules.measurements: changes of shipped tables are found at their line and column."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

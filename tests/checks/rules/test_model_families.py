@@ -1,7 +1,5 @@
 """trnspec.checks.rules.model_families: dimensions that are unusual alone, in a family, or beside those of a base."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

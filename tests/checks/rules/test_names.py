@@ -1,7 +1,5 @@
 """trnspec.checks.rules.names: names of documents, files and families."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.peaks: widths of data types; the rules are tested by tables of edits."""
 
-from __future__ import annotations
-
 from trnspec.checks.rules.peaks import WIDTHS
 
 

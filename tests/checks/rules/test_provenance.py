@@ -1,7 +1,5 @@
 """trnspec.checks.rules.provenance: sources, claims, verdicts, dates, and pages that contradict themselves."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -3,8 +3,6 @@
 The documents are rows of ``quotes.yaml``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """trnspec.checks.rules.scenarios: each scenario is one that the installed evaluators can run."""
 
-from __future__ import annotations
-
 from tests.support.rules import KNOWN, rule
 from trnspec.testing.helpers import check_code
 

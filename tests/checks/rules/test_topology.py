@@ -1,7 +1,5 @@
 """trnspec.checks.rules.topology: what is named of many systems, and the size of fabrics that are built; tables have the rest."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """Values derived from the dimensions of a transformer, and the rules on them."""
 
-from __future__ import annotations
-
 import math
 
 import attrs

@@ -1,7 +1,5 @@
 """Stated numbers of parameters, compared with the dimensions of a model and with its name."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

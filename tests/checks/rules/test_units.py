@@ -1,7 +1,5 @@
 """trnspec.checks.rules.units: units of fields of plugins; the rules are tested by tables of edits."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import frozen
 

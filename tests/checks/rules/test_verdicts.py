@@ -1,7 +1,5 @@
 """trnspec.checks.rules.verdicts: what the verdict "rounded" says, and the arithmetic of reasons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Catalogs of the tests of plans."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """Plans compared: classes of evidence, the Pareto front, and which of many are listed."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import frozen
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The deployments of a plan: which are evaluated, why others are not, and their times against the evaluator of one."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Any

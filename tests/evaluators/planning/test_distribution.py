@@ -1,7 +1,5 @@
 """A log-normal distribution in two pieces: its interval, its median, and its mean against a sum over quantiles."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

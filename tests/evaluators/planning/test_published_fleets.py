@@ -4,8 +4,6 @@ As a program it prints the ratio of planned to published chips for each fleet, o
 tests.evaluators.planning.test_published_fleets [FILE.csv [TIMES]]``.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lengths and arrivals of requests: of one length, of a file, and of a trace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A run and its goals: what follows from time, price and power, and which limits a plan meets."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any, cast

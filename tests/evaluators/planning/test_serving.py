@@ -1,7 +1,5 @@
 """Plans of a serving fleet: limits are met with the printed probability, and the parts of a plan agree."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

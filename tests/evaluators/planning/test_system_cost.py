@@ -1,7 +1,5 @@
 """Rent and power of a system: of any number of servers, given or of the catalog."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

@@ -1,7 +1,5 @@
 """Plans of a training run: the parts of each agree, and the best is the best."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

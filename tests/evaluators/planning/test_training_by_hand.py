@@ -1,7 +1,5 @@
 """A training run, from its tokens to days, dollars and joules, computed by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

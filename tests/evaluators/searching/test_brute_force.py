@@ -1,7 +1,5 @@
 """Searches of random small problems against every configuration by itself."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -1,7 +1,5 @@
 """Conditions of a search: what they mean, in three-valued logic, and what is wrong with one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

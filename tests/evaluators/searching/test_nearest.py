@@ -1,7 +1,5 @@
 """Other batches and larger systems that are searched where nothing is feasible."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.evaluators.searching.nearest import _batches, _multiples

@@ -1,7 +1,5 @@
 """Parts of a search: merged, in any number, order and place, they have the bytes of the whole."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

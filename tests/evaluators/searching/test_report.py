@@ -1,7 +1,5 @@
 """The search for layouts: what it reports is what the training evaluator says of each, and nothing faster was missed."""
 
-from __future__ import annotations
-
 import pytest
 
 import trnspec

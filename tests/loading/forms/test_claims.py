@@ -1,7 +1,5 @@
 """trnspec.loading.forms.claims: a claim with several sources is read as one for each, and written as one again."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.rules import KNOWN

@@ -1,7 +1,5 @@
 """trnspec.loading.forms.fits: lists of fits as Calibration documents, and back."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """trnspec.loading.forms.platforms: names of a driver as servers."""
 
-from __future__ import annotations
-
 import pytest
 
 from trnspec.api import graph, validate

@@ -1,7 +1,5 @@
 """trnspec.loading.forms.price_rows: lists of prices as Price documents, and back."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Outputs of neuron-ls and nvidia-smi as untrusted input: one clear error with line and code, and nothing is expanded."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

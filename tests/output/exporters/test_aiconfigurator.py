@@ -1,7 +1,5 @@
 """Systems of aiconfigurator, and its compiled engine computing with them."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

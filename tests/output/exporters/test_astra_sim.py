@@ -1,7 +1,5 @@
 """Networks of astra-sim: what its parser asserts of a file is asserted here."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

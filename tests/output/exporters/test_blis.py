@@ -4,8 +4,6 @@ BLIS is written in Go and not on PyPI; what its loader asserts of an entry (sim/
 both bandwidths or neither) is asserted here.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

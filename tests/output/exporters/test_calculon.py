@@ -4,8 +4,6 @@ The package of that name on PyPI is another one (producers and consumers), so it
 of a system file (calculon/system.py, processor.py, memory.py and network.py) is asserted here.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Fabrics for Graphviz, read by another reader of its language."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pydot

@@ -1,7 +1,5 @@
 """The account that every export keeps."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """All export formats over all systems of the shipped catalog."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

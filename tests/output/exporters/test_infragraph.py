@@ -1,7 +1,5 @@
 """Infrastructures of InfraGraph, and the package itself building their graphs."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 

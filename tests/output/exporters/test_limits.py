@@ -1,7 +1,5 @@
 """Fabrics of any size: an exporter refuses before it builds one."""
 
-from __future__ import annotations
-
 import tracemalloc
 import xml.etree.ElementTree as ET
 

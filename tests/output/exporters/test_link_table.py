@@ -1,7 +1,5 @@
 """Fabrics with the classes of their links, and what a chip sends over them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

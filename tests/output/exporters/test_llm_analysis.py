@@ -1,7 +1,5 @@
 """GPU configurations of llm-analysis, and the package itself reading them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

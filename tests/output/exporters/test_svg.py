@@ -1,7 +1,5 @@
 """Pictures of fabrics: sound XML, everything there, nothing outside, readable in light and in dark."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter

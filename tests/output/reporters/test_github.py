@@ -1,7 +1,5 @@
 """The annotations of GitHub."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """The format for programs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path as FilePath
 

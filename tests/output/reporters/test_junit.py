@@ -1,7 +1,5 @@
 """The format of build servers."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Properties of all report formats, and parts that several share."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The format of code-scanning services."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path as FilePath
 from typing import Any

@@ -1,7 +1,5 @@
 """The format for people."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

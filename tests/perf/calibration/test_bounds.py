@@ -1,7 +1,5 @@
 """No published measurement is faster than its ideal time: every table of the catalog, row by row."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

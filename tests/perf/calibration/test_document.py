@@ -1,7 +1,5 @@
 """A fit as a document: sound, and what is read from it is what was fitted, to four digits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

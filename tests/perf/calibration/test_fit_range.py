@@ -1,7 +1,5 @@
 """The range of a fit, and how far rows are outside."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Groups of held-out rows: clusters count once, and intervals have the finite-sample levels of conformal prediction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import frozen

@@ -1,7 +1,5 @@
 """The measured row that is nearest to a question: of the rows of the fit, by the ratios of inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

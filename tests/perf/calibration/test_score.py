@@ -1,7 +1,5 @@
 """Measurements next to what is computed for them: what every kind keeps, and what the evaluators answer for the same row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A line of ``tests/data/answers/scores.txt`` is a row, one of ``tests/data/answer
 ``python tests/perf/calibration/test_stored_fits.py`` writes both files; read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

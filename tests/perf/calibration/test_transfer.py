@@ -1,7 +1,5 @@
 """Errors of a fit on other chips, of other software, and outside the range of its rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Systems for tests: those of the catalogs, and servers of one fabric of any shape."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

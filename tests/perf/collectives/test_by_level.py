@@ -3,8 +3,6 @@
 Without losses they are bounds, so that no schedule on the declared links may be faster.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.perf.collectives.made_systems import servers, system, timings

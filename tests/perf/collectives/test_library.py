@@ -1,7 +1,5 @@
 """Protocols of a collective library: steps and loads of their algorithms, and the fastest of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The time of one kernel: bounds, tiles and waves, and what adds to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

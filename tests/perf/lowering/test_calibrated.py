@@ -1,7 +1,5 @@
 """Choice of calibration: by chip, framework, models and era, a named one, or none."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve, fields
 

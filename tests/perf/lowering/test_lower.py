@@ -1,7 +1,5 @@
 """Servers of a catalog as numbers: ranks, rates and levels of links by hand, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import re
 

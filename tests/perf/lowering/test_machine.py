@@ -1,7 +1,5 @@
 """A rank in numbers, and groups of ranks on the levels of links they span."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

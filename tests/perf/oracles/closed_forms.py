@@ -7,8 +7,6 @@ Sources: R. Thakur, R. Rabenseifner and W. Gropp, Optimization of collective com
 networks, 2015 (torus); E. Chan et al., Collective communication: theory, practice, and experience, 2007 (lower bounds).
 """
 
-from __future__ import annotations
-
 import math
 
 

@@ -3,8 +3,6 @@
 Loops over layers, levels, stages and chunks; no arrays, and none of the engine's formulas.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

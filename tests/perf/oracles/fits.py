@@ -1,7 +1,5 @@
 """Fits of the shipped tables, and calibrations that stay as they are."""
 
-from __future__ import annotations
-
 import functools
 import random
 

@@ -1,7 +1,5 @@
 """Pipelines by other means than the package's: executed pass by pass, and by longest paths."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterator

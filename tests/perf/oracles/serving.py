@@ -3,8 +3,6 @@
 Loops over layers, links, passes and tokens; no arrays, and none of the engine's formulas.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Samples: shipped models on several systems, and random valid layouts of them."""
 
-from __future__ import annotations
-
 import functools
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Serving with requests in flight agrees with a simulation of the server, request by request."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

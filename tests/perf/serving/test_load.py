@@ -1,7 +1,5 @@
 """The queueing model of a replica against the simulation by events, which :mod:`test_replay` compares with single steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """The memory of a rank in serving, against configurations that ran and those that did not."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

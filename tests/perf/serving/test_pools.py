@@ -1,7 +1,5 @@
 """A pool that computes prompts and one that decodes, against the simulation of both by events."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

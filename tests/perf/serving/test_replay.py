@@ -1,7 +1,5 @@
 """The simulation by events against one step by step."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

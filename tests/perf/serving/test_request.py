@@ -1,7 +1,5 @@
 """Serving, against closed forms, published figures and measurements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Properties of serving for any model, layout and machine."""
 
-from __future__ import annotations
-
 import attrs
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """A batch and a sweep give the same bits as single calls, whatever their order and blocks."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

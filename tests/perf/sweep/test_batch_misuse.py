@@ -1,7 +1,5 @@
 """Invalid batches and sweeps, and their messages."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures of the layouts of a search for training, against the layouts themselves."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reductions: the parts of a sweep, merged in any order and grouping, are the reduction of the whole."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

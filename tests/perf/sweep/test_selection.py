@@ -1,7 +1,5 @@
 """Selection of a search compared with its definition, for random measures with many ties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """One model on one system: step, interval and memory, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Experts in a training step: communication over tp and ep, whole experts, load, overlap."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The parts of a training step, against schedules that are executed, and against counts by hand."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """The tasks of a step: their order, and the bytes that they exchange."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """The timeline of a step: sums, dependencies, no overlap, and the closed forms of the schedules."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

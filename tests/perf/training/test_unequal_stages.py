@@ -1,7 +1,5 @@
 """The time of a step whose stages have different numbers of layers, against that of equal ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

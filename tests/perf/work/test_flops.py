@@ -1,7 +1,5 @@
 """The work of transformers against figures in print, and against what must hold for any transformer."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

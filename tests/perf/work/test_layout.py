@@ -1,7 +1,5 @@
 """Layouts in words: their numbers, and every reason why one cannot be."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

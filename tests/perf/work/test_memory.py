@@ -1,7 +1,5 @@
 """The bytes on a rank against figures in print, and against Megatron-LM's estimator."""
 
-from __future__ import annotations
-
 import math
 
 import attrs

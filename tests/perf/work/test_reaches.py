@@ -1,7 +1,5 @@
 """Layers of different reach: by hand for MiMo-V2-Flash, Gemma 4 and DeepSeek-V4-Flash."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Layers of stages where they are not divisible, and the time and the memory that follow from them."""
 
-from __future__ import annotations
-
 import itertools
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Fits of the protocols of a collective library: what was put in is found, chips borrow from each other, limits are kept."""
 
-from __future__ import annotations
-
 import functools
 
 import attrs

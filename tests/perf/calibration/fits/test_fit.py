@@ -1,7 +1,5 @@
 """Fits of all kinds of rows: what was put into rows is found again, in rows that the fit has not seen too; and what cannot be fitted."""
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Physical limits of fits: kept by every fit, and not contradicted by a measurement."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

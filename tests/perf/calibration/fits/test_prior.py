@@ -1,7 +1,5 @@
 """Priors: few rows move a fit from the prior towards the truth, none leave it, many replace it; and which calibration is one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Searches: groups with many rows have their own parameters, those with few borrow; limits are kept, also those of chips."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fits of training steps: which parameters are free, what chips and eras have of their own, and times of batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """The rows of ``rows.yaml`` with changed cells, read as cases."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Published measurements of collectives: which can be computed, and as what."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Published measurements of kernels: how rows are read, and which are skipped."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows of measurements as cases: the edits of ``rows.yaml``, each with what the case has or why the row is skipped."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import reduce
 from typing import Any

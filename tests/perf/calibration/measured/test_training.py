@@ -1,7 +1,5 @@
 """Published measurements as cases: which rows become one, why the others do not, and files that are none."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
