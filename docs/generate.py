@@ -14,11 +14,11 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from trnspec.api import graph, registry
 from trnspec.catalog.versions.editions import names
-from trnspec.evaluators.accuracy import AccuracyRow
 from trnspec.graph.currency import currencies
 from trnspec.loading.files import shipped
 from trnspec.model.json_schema import document_schema
 from trnspec.model.reflection import field_docs
+from trnspec.perf.calibration.score import AccuracyRow
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,7 +60,7 @@ def _accuracy_page() -> str:
     lines = [
         "# Rows of `trnspec eval accuracy`",
         "",
-        "Generated from the class `AccuracyRow` in `trnspec/evaluators/accuracy.py`.",
+        "Generated from the class `AccuracyRow` in `trnspec/perf/calibration/score.py`.",
         "",
         "`trnspec eval accuracy --data FILE,FILE --format json` prints an object whose array `rows` has an object for each",
         "measured quantity, and for each row without an estimate. `--format csv` prints the same fields as columns. The interface",

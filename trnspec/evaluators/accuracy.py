@@ -13,18 +13,17 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table
-from trnspec.evidence import Kind
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.fit import Holdout
-from trnspec.perf.calibration.measured.case import Part, Skipped
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.score import Scored, score
+from trnspec.perf.calibration.score import AccuracyRow, score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Value
+    from trnspec.perf.calibration.measured.case import Part
 
 WORDS: Mapping[Part, tuple[str, str]] = {
     "step": ("training step", "step"),
@@ -43,53 +42,6 @@ WORDS: Mapping[Part, tuple[str, str]] = {
 
 ERRORS = ("mean", "median", "bias", "worst", "inside")
 """Mean and median of the absolute error, mean of the signed one, the largest, and the share inside the interval."""
-
-
-@frozen(kw_only=True)
-class AccuracyRow:
-    """One row of measurements; ``--format json`` lists them under ``rows``.  A stable interface: fields are only added.
-
-    Attributes:
-        id: The name of the row, as in its table; its line where it has none.
-        set: The table: the name of its file without ``.csv``.
-        part: What was measured: ``step``, ``memory``, ``tpot``, ``ttft``, ``encoder``, ``collective``, ``gemm``, ``attention_prefill``,
-            ``attention_decode``, ``moe`` or ``op``; ``null`` where the row was skipped.
-        unit: ``s``, or ``B`` for memory; empty where the row was skipped.
-        measured: The measured value.
-        computed: The computed value: with the calibration, or ideal without one.
-        ideal: Computed from published figures only: a lower bound of a time.
-        low: The lower end of the interval; ``null`` without a calibration.
-        high: Its upper end.
-        kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped. Of a row held out with its
-            chip or framework it is ``transferred``, with that interval.
-        calibration: The name of the calibration; empty without one.
-        seen: Whether the calibration was fitted to a row with the same content; ``null`` where the row was skipped.
-        held_out: With ``--refit`` the value by a fit to rows of other models or chips, of a row that was seen; else ``null``.
-        chip: The chip.
-        framework: The framework, as ``--framework`` names it; empty if unknown.
-        models: ``dense`` or ``experts``; empty where the row runs no model.
-        scale: ``server`` (chips connected without the network), ``cluster`` (up to 512) or ``large``; empty for a kernel.
-        skipped: Why the row has no computed value; empty where it has one.
-    """
-
-    id: str
-    set: str
-    part: Part | None = None
-    unit: str = ""
-    measured: float | None = None
-    computed: float | None = None
-    ideal: float | None = None
-    low: float | None = None
-    high: float | None = None
-    kind: Kind = ""
-    calibration: str = ""
-    seen: bool | None = None
-    held_out: float | None = None
-    chip: str = ""
-    framework: str = ""
-    models: str = ""
-    scale: str = ""
-    skipped: str = ""
 
 
 @frozen(kw_only=True, slots=False)
@@ -150,22 +102,18 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
     """
     q = question
     tables = {name: records(file, catalog.graph) for name, file in _files(q.data).items()}
-    outcomes = score(
-        catalog.graph, tables, calibration=q.calibration, refit=q.refit, holdout=q.holdout, progress=report
-    )
-    scored = [s for some in outcomes.values() for s in some if isinstance(s, Scored)]
-    missed = {name: [s for s in some if isinstance(s, Skipped)] for name, some in outcomes.items()}
+    rows = score(catalog.graph, tables, calibration=q.calibration, refit=q.refit, holdout=q.holdout, progress=report)
+    scored, missed = [r for r in rows if not r.skipped], [r for r in rows if r.skipped]
     if not scored:
-        reasons = Counter(s.reason for some in missed.values() for s in some)
+        reasons = Counter(r.skipped for r in missed)
         skipped = "; ".join(f"{n} rows: {reason}" for reason, n in reasons.most_common(3))
         raise RefusalError(
             "no-rows", f"no row can be computed: {skipped or 'there are none'}", place="data",
             hint="measurements on NVIDIA chips need the plugin trnspec-nvidia, those on Inferentia trnspec-inferentia",
         )  # fmt: skip
-    left_out = sum(len(some) for some in missed.values())
     return Evaluation(
         evaluator="accuracy",
-        title=f"{len(scored):,} measured values, {left_out:,} rows without an estimate",
+        title=f"{len(scored):,} measured values, {len(missed):,} rows without an estimate",
         inputs=q.values(),
         answers=_answers(scored),
         assumptions=(
@@ -179,9 +127,9 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
         tables=(
             *_summaries(scored),
             *((_every(scored),) if q.rows else ()),
-            *([_skipped(missed)] if left_out else []),
+            *([_skipped(missed)] if missed else []),
         ),
-        rows=tuple(asdict(row) for row in (*map(_row, scored), *_rows_skipped(missed))),
+        rows=tuple(map(asdict, (*scored, *missed))),
     )
 
 
@@ -197,106 +145,80 @@ def _files(data: Sequence[str] | None) -> dict[str, Path]:
     return {file.stem if names[file.stem] == 1 else str(file.with_suffix("")): file for file in files}
 
 
-def _row(s: Scored) -> AccuracyRow:
-    return AccuracyRow(
-        id=s.id, set=s.dataset, part=s.part, unit="B" if s.part == "memory" else "s", measured=s.measured,
-        computed=s.computed, ideal=s.ideal, low=s.low, high=s.high, kind=s.kind, calibration=s.calibration, seen=s.seen,
-        held_out=s.held_out, chip=s.chip, framework=s.framework, models=s.models, scale=s.scale,
-    )  # fmt: skip
-
-
-def _rows_skipped(missed: Mapping[str, Sequence[Skipped]]) -> Iterator[AccuracyRow]:
-    for name, some in missed.items():
-        yield from (AccuracyRow(id=s.id, set=name, skipped=s.reason) for s in some)
-
-
-def _answers(scored: Sequence[Scored]) -> tuple[Answer, ...]:
+def _answers(scored: Sequence[AccuracyRow]) -> tuple[Answer, ...]:
     """Errors of the fit, and apart from them those of rows that were not in the fit."""
     answers: list[Answer] = []
     for part, (name, _) in WORDS.items():
         of_kind = [s for s in scored if s.part == part]
-        fitted = [_error(s, s.computed) for s in of_kind if s.calibrated is not None and s.seen]
-        held = [_error(s, s.unseen) for s in of_kind if s.unseen is not None]
-        if fitted:
-            note = f"of the fit: mean of {len(fitted):,} rows, {name}"
-            answers.append(Answer(f"{part}_error", 100.0 * mean(fitted), "%", note=note))
-        if held:
-            note = f"of rows not in the fit: mean of {len(held):,}, {name}"
-            answers.append(Answer(f"{part}_unseen_error", 100.0 * mean(held), "%", note=note))
-            answers.append(
-                Answer(f"{part}_unseen_median", 100.0 * median(held), "%", note="of rows not in the fit: median")
+        fitted = [abs(s.error(s.computed)) for s in of_kind if s.calibration and s.seen]
+        held = [abs(s.error(s.unseen)) for s in of_kind if s.unseen is not None]
+        counted = [abs(s.error(s.ideal)) for s in of_kind if part == "memory"]
+        answers += [
+            Answer(f"{part}_{of}", 100.0 * statistic(errors), "%", note=note)
+            for of, errors, statistic, note in (
+                ("error", fitted, mean, f"of the fit: mean of {len(fitted):,} rows, {name}"),
+                ("unseen_error", held, mean, f"of rows not in the fit: mean of {len(held):,}, {name}"),
+                ("unseen_median", held, median, "of rows not in the fit: median"),
+                ("error", counted, mean, f"not fitted: mean of {len(counted):,} rows, {name}"),
             )
-        if part == "memory" and of_kind:
-            counted = [_error(s, s.ideal) for s in of_kind]
-            note = f"not fitted: mean of {len(counted):,} rows, {name}"
-            answers.append(Answer(f"{part}_error", 100.0 * mean(counted), "%", note=note))
-    inside = [s.inside for s in scored if s.inside is not None]
-    if inside:
-        share = 100.0 * sum(inside) / len(inside)
-        answers.append(Answer("inside", share, "%", note="of the measurements, in intervals that cover 80 %"))
+            if errors
+        ]
+    if inside := [s.inside for s in scored if s.inside is not None]:
+        note = "of the measurements, in intervals that cover 80 %"
+        answers.append(Answer("inside", 100.0 * sum(inside) / len(inside), "%", note=note))
     return tuple(answers)
 
 
-def _error(score: Scored, value: float | None) -> float:
-    assert value is not None
-    return abs(value / score.measured - 1.0)
-
-
-def _summaries(scored: Sequence[Scored]) -> list[Table]:
+def _summaries(scored: Sequence[AccuracyRow]) -> list[Table]:
     """Errors by table; those of rows not in the fit also by chip and framework; and errors without calibration."""
     unseen = [s for s in scored if s.unseen is not None or s.part == "memory"]
+    by_set, by_chip = {"data_set": "set"}, {"chip": "chip", "framework": "framework", "models": "models"}
     groups = (
-        ("Errors by data set", scored, _set, lambda s: s.computed),
-        ("Errors of rows not in the fit", unseen, _set, _unseen),
-        ("Errors of rows not in the fit by chip and framework", unseen, _chip, _unseen),
-        ("Errors without calibration", scored, _set, lambda s: s.ideal),
+        ("Errors by data set", scored, by_set, lambda s: s.computed),
+        ("Errors of rows not in the fit", unseen, by_set, _unseen),
+        ("Errors of rows not in the fit by chip and framework", unseen, by_chip, _unseen),
+        ("Errors without calibration", scored, by_set, lambda s: s.ideal),
     )
-    return [table for each in groups if (table := _summary(*each)).rows]
+    return [_summary(*each) for each in groups if each[1]]
 
 
-def _unseen(s: Scored) -> float:
+def _unseen(s: AccuracyRow) -> float | None:
     return s.ideal if s.unseen is None else s.unseen
 
 
-def _set(s: Scored) -> dict[str, str]:
-    return {"data_set": s.dataset, "of": WORDS[s.part][1]}
-
-
-def _chip(s: Scored) -> dict[str, str]:
-    return {"chip": s.chip or "-", "framework": s.framework or "-", "models": s.models or "-", "of": WORDS[s.part][1]}
-
-
 def _summary(
-    title: str, scored: Sequence[Scored], key: Callable[[Scored], dict[str, str]], value: Callable[[Scored], float]
+    title: str, scored: Sequence[AccuracyRow], by: Mapping[str, str], value: Callable[[AccuracyRow], float | None]
 ) -> Table:
-    groups: dict[tuple[str, ...], list[Scored]] = {}
+    """Errors of groups of rows; ``by`` are the columns with the fields of a row in them."""
+    groups: dict[tuple[str, ...], list[AccuracyRow]] = {}
     for s in scored:
-        groups.setdefault(tuple(key(s).values()), []).append(s)
-    names = tuple(key(scored[0])) if scored else ()
+        assert s.part is not None
+        groups.setdefault((*(getattr(s, name) or "-" for name in by.values()), WORDS[s.part][1]), []).append(s)
     rows = tuple((*group, len(some), *_errors(some, value)) for group, some in groups.items())
-    return Table(title, (*names, "rows", *ERRORS), rows, (*("",) * (len(names) + 1), *("%",) * len(ERRORS)))
+    columns = (*by, "of", "rows")
+    return Table(title, (*columns, *ERRORS), rows, (*("",) * len(columns), *("%",) * len(ERRORS)))
 
 
-def _errors(some: Sequence[Scored], value: Callable[[Scored], float]) -> tuple[Value | None, ...]:
+def _errors(some: Sequence[AccuracyRow], value: Callable[[AccuracyRow], float | None]) -> tuple[Value | None, ...]:
     """The figures of :data:`ERRORS` [%]."""
-    signed = [value(s) / s.measured - 1.0 for s in some]
+    signed = [s.error(value(s)) for s in some]
     off = [abs(e) for e in signed]
     inside = [s.inside for s in some if s.inside is not None]
     figures = (mean(off), median(off), mean(signed), max(off), mean(inside) if inside else None)
     return tuple(None if f is None else 100.0 * f for f in figures)
 
 
-def _every(scored: Sequence[Scored]) -> Table:
+def _every(scored: Sequence[AccuracyRow]) -> Table:
     columns = ("data_set", "row", "measured", "ideal", "computed", "held_out", "low", "high")
     rows = tuple(
-        (s.dataset, s.id, s.measured, s.ideal, s.calibrated, s.held_out, s.low, s.high)
+        (s.set, s.id, s.measured, s.ideal, s.calibrated, s.held_out, s.low, s.high)
         for s in scored
         if s.part != "memory"
     )
     return Table("Rows", columns, rows, ("", "", *("s",) * 6))
 
 
-def _skipped(missed: Mapping[str, Sequence[Skipped]]) -> Table:
-    reasons = Counter((name, s.reason) for name, some in missed.items() for s in some)
+def _skipped(missed: Sequence[AccuracyRow]) -> Table:
+    reasons = Counter((s.set, s.skipped) for s in missed)
     rows = tuple((name, number, reason) for (name, reason), number in reasons.most_common())
     return Table("Rows without an estimate", ("data_set", "rows", "reason"), rows)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.measure.kernels import Cells
-    from trnspec.perf.calibration.score import Scored
+    from trnspec.perf.calibration.score import AccuracyRow
 
 AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth", "collective": "lower bound"}
 """Origin of the ideal time of a kind of rows."""
@@ -57,20 +57,19 @@ def compare(
     graph: Graph, tables: Mapping[str, Sequence[Cells]], calibration: str = "auto"
 ) -> tuple[list[ComparedRows], list[Skipped]]:
     """Each group of rows against the catalog, and the rows that it cannot compute."""
-    groups: dict[tuple[str, str, str], list[Scored]] = {}
+    groups: dict[tuple[str, str, str], list[AccuracyRow]] = {}
     skipped: list[Skipped] = []
     layers: list[Cells] = []
     for kind, rows in tables.items():
         # A layer is several kernels, whose time no formula of one kernel gives: its rate is compared with the peak rate.
         alone = {row["id"]: row for row in rows if not row.get("op", "").startswith("layer")}
         layers += [row for row in rows if row["id"] not in alone]
-        scored = score(graph, {kind: [*map(dict, alone.values())]}, calibration=calibration)[kind] if alone else []
-        for each in scored:
-            if isinstance(each, Skipped):
-                skipped.append(each)
+        for each in score(graph, {kind: [*map(dict, alone.values())]}, calibration=calibration):
+            if each.skipped:
+                skipped.append(Skipped(each.id, each.skipped))
             else:
                 row = alone[each.id]
-                what = row.get("op") or row.get("collective") or each.part
+                what = row.get("op") or row.get("collective") or each.part or ""
                 groups.setdefault((kind, what, row.get("precision", "")), []).append(each)
     of_layers, unknown = _layers(graph, layers)
     return [*(_compared(key, some) for key, some in groups.items()), *of_layers], [*skipped, *unknown]
@@ -96,16 +95,16 @@ def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[ComparedRows], li
     ], skipped
 
 
-def _compared(key: tuple[str, str, str], some: Sequence[Scored]) -> ComparedRows:
+def _compared(key: tuple[str, str, str], some: Sequence[AccuracyRow]) -> ComparedRows:
     kind, what, precision = key
-    shares = [s.ideal / s.measured for s in some]
-    known: list[Any] = [s for s in some if s.calibrated is not None]
+    shares = [1.0 + s.error(s.ideal) for s in some]
+    known = [s for s in some if s.calibration]
     own: dict[str, Any] = {}
     if known:
-        errors = [s.calibrated / s.measured - 1.0 for s in known]
+        errors = [s.error(s.computed) for s in known]
         own = {
             "calibration": known[0].calibration, "error": median(map(abs, errors)), "bias": median(errors),
-            "inside": sum(s.low <= s.measured <= s.high for s in known) / len(known),
+            "inside": sum(bool(s.inside) for s in known) / len(known),
         }  # fmt: skip
     return ComparedRows(
         what=what, against=AGAINST[kind], precision=precision, rows=len(some), best=max(shares), median=median(shares),

@@ -12,7 +12,7 @@ from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.score import KINDS, RowKind, Scored, score
+from trnspec.perf.calibration.score import KINDS, AccuracyRow, RowKind, score
 
 run = keywords(inference_)
 
@@ -28,12 +28,12 @@ def rows(name: str) -> list[dict[str, str]]:
     return records(DATA / f"{name}.csv", everything())
 
 
-def scored(name: str, **options: Any) -> list[Scored]:
-    return [s for s in score(everything(), {name: rows(name)}, **options)[name] if isinstance(s, Scored)]
+def scored(name: str, **options: Any) -> list[AccuracyRow]:
+    return [s for s in score(everything(), {name: rows(name)}, **options) if not s.skipped]
 
 
 @pytest.fixture(scope="module")
-def served() -> list[Scored]:
+def served() -> list[AccuracyRow]:
     return scored("inference_neuron")
 
 
@@ -47,8 +47,8 @@ def held(kind: str, some: list[dict[str, str]], holdout: Any = "model") -> dict[
     return {key: value for values in every for key, value in values.items()}
 
 
-def errors(some: list[Scored], of: str) -> list[float]:
-    return [abs(value / s.measured - 1.0) for s in some if (value := getattr(s, of)) is not None]
+def errors(some: list[AccuracyRow], of: str) -> list[float]:
+    return [abs(s.error(value)) for s in some if (value := getattr(s, of)) is not None]
 
 
 def test_every_kind_has_a_table() -> None:
@@ -59,14 +59,14 @@ def test_every_kind_has_a_table() -> None:
 def test_every_row_is_scored_or_skipped(kind: str) -> None:
     """With a part that is known; an interval, a kind of evidence and a calibration are together or absent."""
     some = rows(TABLES[kind])
-    found = score(everything(), {"a-name": some})["a-name"]
+    found = score(everything(), {"a-name": some})
     assert {row["id"] for row in some} == {s.id for s in found}
     for each in found:
-        if isinstance(each, Skipped):
-            assert each.reason
+        assert "a-name" == each.set
+        if each.skipped:
             continue
-        assert ("a-name", True) == (each.dataset, each.part in PARTS)
-        assert 0.0 < each.ideal
+        assert each.part in PARTS
+        assert each.ideal
         together = [
             each.calibrated,
             each.low,
@@ -84,10 +84,10 @@ def test_without_a_calibration_only_bounds_are_stated(kind: str) -> None:
     assert {(None, None, None, None, "ideal", "")} == {
         (s.calibrated, s.held_out, s.low, s.high, s.kind, s.calibration) for s in found
     }
-    assert all(s.ideal <= s.measured for s in found if s.part != "memory")
+    assert all(s.error(s.ideal) <= 0.0 for s in found if s.part != "memory")
 
 
-def test_scored_value_equals_evaluator_answer(served: list[Scored]) -> None:
+def test_scored_value_equals_evaluator_answer(served: list[AccuracyRow]) -> None:
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.part == "tpot")
     first = next(s for s in served if s.id == one.id and s.part == "ttft")
     asked = {
@@ -103,7 +103,7 @@ def test_scored_value_equals_evaluator_answer(served: list[Scored]) -> None:
         assert run(shipped(), **asked, calibration="none")[answer] == pytest.approx(each.ideal, rel=0.02)
 
 
-def test_a_calibration_by_name(served: list[Scored]) -> None:
+def test_a_calibration_by_name(served: list[AccuracyRow]) -> None:
     name = next(s.calibration for s in served if s.chip == "inferentia2")
     assert {name} == {s.calibration for s in scored("inference_neuron", calibration=name)}
     with pytest.raises(UnknownNameError, match="no calibration is named 'neurn'"):
@@ -114,9 +114,9 @@ def test_a_calibration_by_name(served: list[Scored]) -> None:
 
 def test_kinds_without_a_scorer_are_skipped() -> None:
     some = [{"kind": "weather", "id": "a"}, {"kind": "", "id": ""}]
-    found = score(everything(), {"odd": some})["odd"]
+    found = score(everything(), {"odd": some})
     assert [("a", "no evaluator for the kind weather"), ("line 3", "no evaluator for rows without a kind")] == [
-        (s.id, s.reason) for s in found
+        (s.id, s.skipped) for s in found
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_row_without_its_chip_is_transferred() -> None:
     """With the interval of other chips, which is never narrower; a row by a fit to other models stays an estimate."""
     table = {"t": few("matmul")}
     own, by_model, by_chip = (
-        score(everything(), table, **more)["t"] for more in ({}, {"refit": True}, {"refit": True, "holdout": "chip"})
+        score(everything(), table, **more) for more in ({}, {"refit": True}, {"refit": True, "holdout": "chip"})
     )
     assert {"estimate"} == {s.kind for s in own} == {s.kind for s in by_model}
     assert {"transferred"} == {s.kind for s in by_chip if s.held_out}

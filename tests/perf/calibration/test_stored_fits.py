@@ -33,7 +33,7 @@ from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
 from trnspec.perf.calibration.measured.tables import Record, row_hashes
 from trnspec.perf.calibration.measured.training import training_cases
-from trnspec.perf.calibration.score import Scored, score
+from trnspec.perf.calibration.score import score
 from trnspec.perf.calibration.transfer import beyond
 from trnspec.perf.lowering.calibrated import nearest
 
@@ -53,21 +53,21 @@ def cases(found: Any) -> list[Any]:
 
 def scores() -> Iterator[tuple[str, str]]:
     """Values by table and row; and values by fits to other rows, where the calibrations were fitted to the rows themselves."""
-    for table, found in score(GRAPH, TABLES).items():
-        for one in found:
-            if isinstance(one, Scored):
-                values = " ".join(number(v) for v in (one.measured, one.ideal, one.calibrated, one.low, one.high))
-                about = f"{one.chip} {one.framework} {one.models} {one.scale}".strip()
-                yield f"{table} {one.id} {one.part}", f"{values}; {one.kind} {one.calibration}; {about}"
+    for one in score(GRAPH, TABLES):
+        if not one.skipped:
+            values = " ".join(number(v) for v in (one.measured, one.ideal, one.calibrated, one.low, one.high))
+            about = f"{one.chip} {one.framework} {one.models} {one.scale}".strip()
+            yield f"{one.set} {one.id} {one.part}", f"{values}; {one.kind} {one.calibration}; {about}"
     tables = {name: TABLES[name][:6] for name in REFITTED}
     hashes = " ".join(h for rows in tables.values() for row in rows[1:] for h in row_hashes(row))
     graph = GRAPH
     for node in GRAPH.of(Calibration):
         graph = graph.replace(node.name, evolve(node.spec, rows=hashes))
     for holdout in ("model", "chip"):
-        for table, found in score(graph, tables, refit=True, holdout=holdout).items():
-            some = [one for one in found if isinstance(one, Scored)]
-            seen, held = sum(one.seen for one in some), [one.held_out for one in some]
+        found = [one for one in score(graph, tables, refit=True, holdout=holdout) if not one.skipped]
+        for table in tables:
+            some = [one for one in found if one.set == table]
+            seen, held = sum(bool(one.seen) for one in some), [one.held_out for one in some]
             yield f"{holdout} held out {table}", f"{seen} seen, {' '.join(map(number, held))}"
 
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, fields, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evidence import Kind as Evidence
@@ -22,7 +22,7 @@ from trnspec.perf.calibration.fits.collectives import BASE, arrays, fit_collecti
 from trnspec.perf.calibration.fits.fit import Holdout, fit
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.training import batch, training
-from trnspec.perf.calibration.measured.case import Case, ModelCase, Part, Skipped
+from trnspec.perf.calibration.measured.case import Case, Part, Skipped
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import KernelRuns, kernel_cases
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from trnspec.model.calibration import KernelRoof
     from trnspec.perf.calibration.fits.fit import FitModel
+    from trnspec.perf.calibration.measured.case import ModelCase
     from trnspec.perf.calibration.measured.collectives import CollectiveCase
     from trnspec.perf.calibration.measured.inference import InferenceCase
     from trnspec.perf.calibration.measured.kernels import KernelCase
@@ -64,73 +65,66 @@ LEAST = 5
 
 
 @frozen(kw_only=True)
-class Scored:
-    """One measurement with its computed values.  Times are in s, memory in B.
+class AccuracyRow:
+    """One row of measurements; ``--format json`` lists them under ``rows``.  A stable interface: fields are only added.
 
     Attributes:
-        dataset: Name of the table.
-        case: The row.
-        part: What was measured.
-        measured: Measured value.
-        ideal: Computed from published figures only.
-        calibrated: Computed with a calibration; ``None`` without one.
-        held_out: Computed with a fit to other models; ``None`` where none was made.
-        low: Lower end of the interval of the calibrated value; ``None`` without a calibration.
-        high: Upper end of that interval.
-        kind: The kind of evidence of the calibrated value.
-        calibration: Name of the calibration; empty without one.
-        seen: Whether the calibration was fitted to this row.
-        elsewhere: Both ends of the interval on a chip or with a framework without rows; ``None`` where they are not needed.
+        id: The name of the row, as in its table; its line where it has none.
+        set: The table: the name of its file without ``.csv``.
+        part: What was measured: ``step``, ``memory``, ``tpot``, ``ttft``, ``encoder``, ``collective``, ``gemm``, ``attention_prefill``,
+            ``attention_decode``, ``moe`` or ``op``; ``null`` where the row was skipped.
+        unit: ``s``, or ``B`` for memory; empty where the row was skipped.
+        measured: The measured value.
+        computed: The computed value: with the calibration, or ideal without one.
+        ideal: Computed from published figures only: a lower bound of a time.
+        low: The lower end of the interval; ``null`` without a calibration.
+        high: Its upper end.
+        kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped. Of a row held out with its
+            chip or framework it is ``transferred``, with that interval.
+        calibration: The name of the calibration; empty without one.
+        seen: Whether the calibration was fitted to a row with the same content; ``null`` where the row was skipped.
+        held_out: With ``--refit`` the value by a fit to rows of other models or chips, of a row that was seen; else ``null``.
+        chip: The chip.
+        framework: The framework, as ``--framework`` names it; empty if unknown.
+        models: ``dense`` or ``experts``; empty where the row runs no model.
+        scale: ``server`` (chips connected without the network), ``cluster`` (up to 512) or ``large``; empty for a kernel.
+        skipped: Why the row has no computed value; empty where it has one.
     """
 
-    dataset: str
-    case: Case = field(repr=False)
-    part: Part
-    measured: float
-    ideal: float
-    calibrated: float | None = None
-    held_out: float | None = None
+    id: str
+    set: str
+    part: Part | None = None
+    unit: str = ""
+    measured: float | None = None
+    computed: float | None = None
+    ideal: float | None = None
     low: float | None = None
     high: float | None = None
-    kind: Evidence = "ideal"
+    kind: Evidence = ""
     calibration: str = ""
-    seen: bool = False
-    elsewhere: tuple[float, float] | None = field(default=None, repr=False)
+    seen: bool | None = None
+    held_out: float | None = None
+    chip: str = ""
+    framework: str = ""
+    models: str = ""
+    scale: str = ""
+    skipped: str = ""
 
     @property
-    def id(self) -> str:
-        """Name of the row."""
-        return self.case.id
-
-    @property
-    def chip(self) -> str:
-        """The chip."""
-        return self.case.chip
-
-    @property
-    def framework(self) -> str:
-        """The framework of the row; empty if unknown."""
-        return self.case.software
-
-    @property
-    def models(self) -> str:
-        """``dense`` or ``experts``; empty where no model was run."""
-        return self.case.models if isinstance(self.case, ModelCase) else ""
-
-    @property
-    def scale(self) -> str:
-        """Class of the number of chips, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty without a model."""
-        return self.case.scale if isinstance(self.case, ModelCase) else ""
-
-    @property
-    def computed(self) -> float:
-        """The calibrated value, or else the ideal one."""
-        return self.ideal if self.calibrated is None else self.calibrated
+    def calibrated(self) -> float | None:
+        """The value computed with a calibration; ``None`` without one."""
+        return self.computed if self.calibration else None
 
     @property
     def unseen(self) -> float | None:
         """The value that no fit to this row computed: by a calibration of other rows, or held out; ``None`` if none was."""
         return self.held_out if self.seen else self.calibrated
+
+    def error(self, value: float | None) -> float:
+        """Error of a computed value: over the measured one, minus 1."""
+        assert value is not None
+        assert self.measured is not None
+        return value / self.measured - 1.0
 
     @property
     def inside(self) -> bool | None:
@@ -138,9 +132,9 @@ class Scored:
 
         Of a held-out value it is as wide about that as about the calibrated one: intervals are for rows that no fit has seen.
         """
-        if self.low is None or self.high is None or self.calibrated is None:
+        if self.low is None or self.high is None or self.computed is None or self.measured is None:
             return None
-        moved = 1.0 if self.held_out is None else self.held_out / self.calibrated
+        moved = 1.0 if self.held_out is None else self.held_out / self.computed
         return self.low * moved <= self.measured <= self.high * moved
 
 
@@ -168,14 +162,14 @@ class RowKind:
 
     def scores(
         self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str, *, elsewhere: bool = False
-    ) -> Iterator[Scored | Skipped]:
-        """The rows that cannot be computed, and the score of each part of the others; with ``elsewhere`` also that interval."""
+    ) -> Iterator[tuple[AccuracyRow, Case | None, tuple[float, float]]]:
+        """The scores of rows, first of those that are skipped: each with its case, and with both ends of its interval elsewhere."""
         fitted = fitted_hashes(graph)
         chosen: dict[tuple[Any, ...], Calibrated] = {}
         groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
         for case in self.read(graph, rows):
             if isinstance(case, Skipped):
-                yield case
+                yield AccuracyRow(id=case.id, set=dataset, skipped=case.reason), None, (0.0, 0.0)
                 continue
             key = case.chosen_by
             if key not in chosen:
@@ -186,21 +180,25 @@ class RowKind:
         for known, cases in groups.values():
             predicted = self.predict(graph, cases, known)
             for i, case in enumerate(cases):
+                own = chosen[case.chosen_by]
+                moved = evolve(own, evidence=evolve(own.evidence, kind="transferred")).at({}) if elsewhere else own
                 for part in (part for part in predicted if case.measured(part)):
                     ideal, value, least, largest = (float(each[i]) for each in predicted[part])
-                    score = Scored(dataset=dataset, case=case, part=part, measured=case.measured(part), ideal=ideal)
-                    if known.name and not np.isnan(value):
-                        own = chosen[case.chosen_by]
-                        low, high, kind = self.interval(graph, case, part, own)
-                        score = evolve(
-                            score, calibrated=value, low=least * low, high=largest * high, kind=kind, calibration=known.name,
-                            seen=not fitted[known.name].isdisjoint(case.hashes),
-                        )  # fmt: skip
-                        if elsewhere and score.seen:
-                            moved = evolve(own, evidence=evolve(own.evidence, kind="transferred")).at({})
-                            low, high, _ = self.interval(graph, case, part, moved)
-                            score = evolve(score, elsewhere=(least * low, largest * high))
-                    yield score
+                    row = AccuracyRow(
+                        id=case.id, set=dataset, part=part, unit="B" if part == "memory" else "s", measured=case.measured(part),
+                        computed=ideal, ideal=ideal, kind="ideal", seen=False, chip=case.chip, framework=case.software,
+                        models=getattr(case, "models", ""), scale=getattr(case, "scale", ""),
+                    )  # fmt: skip
+                    if not known.name or np.isnan(value):
+                        yield row, case, (0.0, 0.0)
+                        continue
+                    low, high, kind = self.interval(graph, case, part, own)
+                    other = self.interval(graph, case, part, moved) if elsewhere else (low, high)
+                    row = evolve(
+                        row, computed=value, low=least * low, high=largest * high, kind=kind, calibration=known.name,
+                        seen=not fitted[known.name].isdisjoint(case.hashes),
+                    )  # fmt: skip
+                    yield row, case, (least * other[0], largest * other[1])
 
 
 def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
@@ -460,8 +458,8 @@ def score(
     refit: bool = False,
     holdout: Holdout = "model",
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, list[Scored | Skipped]]:
-    """Scores of every row, by the name of its table.
+) -> list[AccuracyRow]:
+    """The score of every row.
 
     A row counts as seen where its calibration was fitted to a row with the same content, whatever the names of row and file.
 
@@ -480,24 +478,24 @@ def score(
     total = sum(map(len, tables.values())) * (1 + COST * refit)
     done = 0
     advance = progress or (lambda _done, _total: None)
-    scores: dict[str, list[Scored | Skipped]] = {}
+    elsewhere = refit and holdout != "model"
+    scores: list[tuple[AccuracyRow, tuple[float, float]]] = []
     # Calibrations of several chips are of one fit if their rows are the same; collectives of all chips are one fit.
     fits = fitted_hashes(graph)
     groups: dict[tuple[RowKind, frozenset[str]], dict[str, Case]] = {}
     for name, rows in tables.items():
-        scores[name] = []
         for kind in dict.fromkeys(row["kind"] for row in rows):
             for of in KINDS.get(kind, ()):
-                found = [*of.scores(graph, rows, name, calibration, elsewhere=refit and holdout != "model")]
-                scores[name] += sorted(found, key=lambda s: isinstance(s, Scored))
-                for each in found:
-                    if isinstance(each, Scored) and each.seen and of.refit:
-                        fit_of = frozenset() if of.of == "collectives" else fits[each.calibration]
-                        groups.setdefault((of, fit_of), {})[each.id] = each.case
+                found = [*of.scores(graph, rows, name, calibration, elsewhere=elsewhere)]
+                scores += sorted([(row, ends) for row, _, ends in found], key=lambda one: not one[0].skipped)
+                for row, case, _ in found:
+                    if case and row.seen and of.refit:
+                        fit_of = frozenset() if of.of == "collectives" else fits[row.calibration]
+                        groups.setdefault((of, fit_of), {})[row.id] = case
             if kind not in KINDS:
                 reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"
                 lines = [row.get("id") or f"line {line}" for line, row in enumerate(rows, 2) if row["kind"] == kind]
-                scores[name] += [Skipped(line, reason) for line in lines]
+                scores += [(AccuracyRow(id=line, set=name, skipped=reason), (0.0, 0.0)) for line in lines]
         done += len(rows)
         advance(done, total)
     values: HeldOut = {}
@@ -506,14 +504,12 @@ def score(
         done += COST * len(cases)
         advance(done, total)
     advance(total, total)
-    return {name: [_with_held_out(each, values) for each in some] for name, some in scores.items()}
-
-
-def _with_held_out(score: Scored | Skipped, values: HeldOut) -> Scored | Skipped:
-    """A score with the value by a fit to other rows; by one to other chips or frameworks it is transferred."""
-    if isinstance(score, Skipped) or not score.seen or (value := values.get((score.id, score.part))) is None:
-        return score
-    if score.elsewhere is None:
-        return evolve(score, held_out=value)
-    low, high = score.elsewhere
-    return evolve(score, held_out=value, low=low, high=high, kind="transferred")
+    result = []
+    for row, (low, high) in scores:
+        if row.seen and row.part and (value := values.get((row.id, row.part))) is not None:
+            # By a fit to other chips or frameworks it is transferred.
+            more: dict[str, Any] = {"low": low, "high": high, "kind": "transferred"} if elsewhere else {}
+            result.append(evolve(row, held_out=value, **more))
+        else:
+            result.append(row)
+    return result
