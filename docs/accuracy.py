@@ -115,13 +115,9 @@ class Errors:
 
     def cells(self) -> list[str]:
         """For a table."""
-        shares = [percent(x) for x in (self.mean, self.median)]
-        ends = [
-            f"{100 * self.bias:+.0f} %",
-            percent(self.worst),
-            "" if self.inside is None else f"{100 * self.inside:.0f} %",
-        ]
-        return [f"{self.rows:,}", *shares, *ends]
+        inside = "" if self.inside is None else f"{100 * self.inside:.0f} %"
+        mean, median, worst = map(percent, (self.mean, self.median, self.worst))
+        return [f"{self.rows:,}", mean, median, f"{100 * self.bias:+.0f} %", worst, inside]
 
 
 HEADS = ("rows", "mean", "median", "bias", "worst", "inside")
@@ -142,15 +138,13 @@ def grouped(some: Iterable[Row], *names: str) -> dict[tuple[str, ...], list[Row]
 
 def gate(every: Sequence[Row]) -> list[dict[str, Any]]:
     """The error of each group that the test compares with, and how many rows it has."""
-    computed = [r for r in every if not r["skipped"]]
-    result = []
-    for (chip, framework, part), some in grouped(computed, "chip", "framework", "part").items():
-        errors = Errors.of(some, lambda r: r["computed"])
-        assert errors is not None
-        result.append(
-            {"chip": chip, "framework": framework, "part": part, "rows": errors.rows, "mean": round(errors.mean, 4)}
-        )
-    return result
+    names = ("chip", "framework", "part")
+    groups = {key: Errors.of(some, lambda r: r["computed"]) for key, some in grouped(every, *names).items()}
+    return [
+        {**dict(zip(names, key, strict=True)), "rows": e.rows, "mean": round(e.mean, 4)}
+        for key, e in groups.items()
+        if e
+    ]
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]], texts: int) -> list[str]:
@@ -162,15 +156,14 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], texts: int) -> l
 def by_group(every: Sequence[Row]) -> list[str]:
     """A line for each chip, framework, phase and kind of models: rows not in the fit, and seen ones as fitted."""
     lines = []
-    computed = [r for r in every if not r["skipped"]]
-    for key, some in grouped(computed, "part", "chip", "framework", "models").items():
-        part, *names = key
+    for (part, *names), some in grouped(every, "part", "chip", "framework", "models").items():
         errors = Errors.of(unseen(some))
         seen = Errors.of([r for r in some if r["seen"]], lambda r: r["computed"])
-        if errors is None and seen is None:
-            continue
-        cells = [*(errors.cells() if errors else [""] * len(HEADS))]
-        lines.append([PHASES[part], *names, *cells, *([f"{seen.rows:,}", percent(seen.mean)] if seen else ["", ""])])
+        if errors or seen:
+            cells = errors.cells() if errors else [""] * len(HEADS)
+            lines.append(
+                [PHASES[part], *names, *cells, *((f"{seen.rows:,}", percent(seen.mean)) if seen else ("", ""))]
+            )
     heads = ["phase", "chip", "framework", "models", *HEADS, "seen rows", "their mean"]
     return table(heads, lines, 4)
 
@@ -178,16 +171,15 @@ def by_group(every: Sequence[Row]) -> list[str]:
 def by_set(every: Sequence[Row]) -> list[str]:
     """A line for each table and phase: rows not in the fit, and what is ideal."""
     lines = []
-    for (name, part), some in grouped([r for r in every if not r["skipped"]], "set", "part").items():
-        errors, ideal = Errors.of(unseen(some)), Errors.of(some, lambda r: r["ideal"])
-        assert ideal is not None
+    for (name, part), some in grouped(every, "set", "part").items():
+        errors, ideal = Errors.of(unseen(some)), mean(abs(r["ideal"] / r["measured"] - 1.0) for r in some)
         mark = ""
-        if errors is not None and errors.inside is not None and errors.rows >= 10:
-            mark = "" if 0.72 <= errors.inside <= 0.9 else f"outside 72 to 90 %; by chance {by_chance(errors)}"
-        cells = errors.cells() if errors else ["", "", "", "", "", ""]
+        if errors and errors.inside is not None and errors.rows >= 10 and not 0.72 <= errors.inside <= 0.9:
+            mark = f"outside 72 to 90 %; by chance {by_chance(errors)}"
         fitted = Errors.of([r for r in some if r["seen"]], lambda r: r["computed"])
-        of_fit = "" if fitted is None or fitted.inside is None else f"{100 * fitted.inside:.0f} %"
-        lines.append([f"`{name}`", PHASES[part], *cells, of_fit, percent(ideal.mean), mark])
+        of_fit = fitted.cells()[-1] if fitted else ""
+        cells = errors.cells() if errors else [""] * len(HEADS)
+        lines.append([f"`{name}`", PHASES[part], *cells, of_fit, percent(ideal), mark])
     return table(["set", "phase", *HEADS, "inside, as fitted", "ideal, mean", "coverage"], lines, 2)
 
 
@@ -276,7 +268,7 @@ def targets(every: Sequence[Row]) -> list[str]:
     """A line for each target, and what is known of why it is missed."""
     lines, notes = [], []
     for target in TARGETS:
-        errors = Errors.of(unseen([r for r in every if not r["skipped"] and target.chosen(r)]))
+        errors = Errors.of(unseen(filter(target.chosen, every)))
         wanted = ", ".join(f"{name} < {100 * bound:g} %" for name, bound in target.bounds.items())
         if errors is None:
             lines.append([target.name, wanted, target.before, "no rows", ""])
@@ -293,7 +285,7 @@ def targets(every: Sequence[Row]) -> list[str]:
 
 def largest(every: Sequence[Row], target: Target) -> str:
     """Which rows contribute most to an error: of which model and chip."""
-    some = unseen([r for r in every if not r["skipped"] and target.chosen(r)])
+    some = unseen(filter(target.chosen, every))
     total = sum(abs(value(r) / r["measured"] - 1.0) for r in some)  # type: ignore[operator]
     lines = []
     for (chip, framework, models), few in grouped(some, "chip", "framework", "models").items():
@@ -337,17 +329,13 @@ def left_out(some: Sequence[Row], column: str, target: float = math.inf) -> list
         column: What was left out: ``chip``, ``model`` or ``framework``.
         target: That of the mean error.
     """
-    known = [r for r in some if not r["skipped"] and r["held_out"] is not None]
     lines = []
     for name, chosen in CHIPS:
-        of_name = [r for r in known if chosen(r)]
-        errors = Errors.of(of_name, lambda r: r["held_out"])
-        if errors is None:
+        of_name = [r for r in some if r["held_out"] is not None and chosen(r)]
+        if (errors := Errors.of(of_name)) is None:
             continue
-        each = {key: Errors.of(few, lambda r: r["held_out"]) for (key,), few in grouped(of_name, column).items()}
-        worst = max(each, key=lambda key: each[key].mean)  # type: ignore[union-attr]
-        of_worst = each[worst]
-        assert of_worst is not None
+        each = {key: e for (key,), few in grouped(of_name, column).items() if (e := Errors.of(few))}
+        worst, of_worst = max(each.items(), key=lambda one: one[1].mean)
         line = [name, str(len(each)), f"{worst}: {percent(of_worst.mean)} of {of_worst.rows}", *errors.cells()]
         if target < math.inf:
             line.append(f"missed: mean by {100 * (errors.mean - target):.1f} points" if errors.mean >= target else "")
@@ -362,28 +350,22 @@ def by_kind(every: Sequence[Row], by_chip: Sequence[Row], by_framework: Sequence
     Rows by a fit to other chips or frameworks are transferred, like those of software that no fit has. ``same_rows`` are the
     errors of those that are estimates too: as an estimate, and with the kind.
     """
-    held = [r for r in (*by_chip, *by_framework) if not r["skipped"] and r["held_out"] is not None]
-    own = unseen([r for r in every if not r["skipped"]])
+    held = [r for r in (*by_chip, *by_framework) if r["held_out"] is not None]
+    own = unseen(every)
     estimates = {(r["set"], r["id"], r["part"]): r for r in own if r["kind"] == "estimate"}
 
     def of_clusters(some: Iterable[Row]) -> list[Errors]:
-        each = (Errors.of(few) for few in grouped(some, "model", "chip", "framework").values())
-        return [errors for errors in each if errors is not None]
+        return [e for few in grouped(some, "model", "chip", "framework").values() if (e := Errors.of(few))]
 
     result = []
     for name, chosen in CHIPS:
-        groups: dict[str, list[Row]] = {kind: [] for kind in ("estimate", "extrapolated", "transferred")}
-        for row in (r for r in (*own, *held) if chosen(r)):
-            groups[row["kind"]].append(row)
-        for kind, some in groups.items():
-            errors = Errors.of(some)
-            if errors is None:
-                continue
+        groups = grouped(filter(chosen, (*own, *held)), "kind")
+        for (kind,), some in groups.items():
             known = of_clusters(some)
             pairs = [(estimates[key], r) for r in some if (key := (r["set"], r["id"], r["part"])) in estimates]
             same = [round(mean(each.mean for each in of_clusters(rows)), 4) for rows in zip(*pairs, strict=True)]
             result.append({
-                "quantity": name, "kind": kind, "rows": errors.rows, "clusters": len(known),
+                "quantity": name, "kind": kind, "rows": len(some), "clusters": len(known),
                 "mean": round(mean(each.mean for each in known), 4), "inside": round(mean(each.inside or 0.0 for each in known), 4),
                 "width": round(median(r["high"] / r["low"] for r in some), 2),
                 **({"same_rows": same} if same and kind != "estimate" else {}),
@@ -395,16 +377,10 @@ def of_neuron(by_chip: Sequence[Row]) -> str:
     """What is known of a chip of AWS that is left out of a fit."""
     texts = []
     for part, models in (("tpot", "dense"), ("tpot", "experts"), ("ttft", "dense"), ("ttft", "experts")):
-        some = [
-            r
-            for r in by_chip
-            if not r["skipped"] and r["held_out"] is not None and (r["part"], r["models"]) == (part, models)
-            and r["chip"].startswith(("trainium", "inferentia"))
-        ]  # fmt: skip
+        some = [r for r in by_chip if r["held_out"] is not None and (r["part"], r["models"]) == (part, models)]
         for (chip,), few in grouped(some, "chip").items():
-            errors = Errors.of(few, lambda r: r["held_out"])
-            assert errors is not None
-            texts.append(f"{chip}, {PHASES[part]}, {models}: {percent(errors.mean)} of {errors.rows} rows")
+            if chip.startswith(("trainium", "inferentia")) and (errors := Errors.of(few)):
+                texts.append(f"{chip}, {PHASES[part]}, {models}: {percent(errors.mean)} of {errors.rows} rows")
     return "; ".join(texts)
 
 
@@ -412,12 +388,8 @@ def others(every: Sequence[Row]) -> list[str]:
     """Errors that other tools publish."""
     lines = []
     for name, theirs, tool, chosen in OTHERS:
-        errors = Errors.of(unseen([r for r in every if not r["skipped"] and chosen(r)]))
-        ours = (
-            "no rows"
-            if errors is None
-            else f"{percent(errors.mean)} of {errors.rows:,} rows (median {percent(errors.median)})"
-        )
+        e = Errors.of(unseen(filter(chosen, every)))
+        ours = f"{percent(e.mean)} of {e.rows:,} rows (median {percent(e.median)})" if e else "no rows"
         lines.append([name, f"{theirs}, {tool}", ours])
     return table(["rows", "other tool", "trnspec, rows not in the fit"], lines, 3)
 
@@ -428,27 +400,41 @@ def calibrations(cat: Catalog) -> list[str]:
     for node in sorted(cat.graph.of(Calibration), key=lambda n: n.name):
         spread = node.spec.spread
         shares = [f"{100 * float(x):.2g} %" for x in (spread.mean, spread.median, spread.worst)]
-        lines.append(
-            [f"`{node.name}`", str(int(spread.rows)), *shares, f"{float(spread.low):.2f} to {float(spread.high):.2f}"]
-        )
+        ends = f"{float(spread.low):.2f} to {float(spread.high):.2f}"
+        lines.append([f"`{node.name}`", str(int(spread.rows)), *shares, ends])
     return table(["calibration", "rows", "mean", "median", "worst", "80 % of measured / computed"], lines, 1)
 
 
 def skipped(every: Sequence[Row]) -> list[str]:
     """How many rows of each table have no computed value."""
     lines = []
-    for (name,), some in grouped(every, "set").items():
-        left_out = [r["skipped"] for r in some if r["skipped"]]
-        if left_out:
-            most = max(sorted(set(left_out)), key=left_out.count)
-            lines.append([f"`{name}`", f"{len(left_out):,}", f"{most.replace('|', '/')} ({left_out.count(most)})"])
+    for (name,), some in grouped((r for r in every if r["skipped"]), "set").items():
+        reasons = [r["skipped"] for r in some]
+        most = max(sorted(set(reasons)), key=reasons.count)
+        lines.append([f"`{name}`", f"{len(reasons):,}", f"{most.replace('|', '/')} ({reasons.count(most)})"])
     return table(["set", "rows", "most frequent reason"], lines, 1)
 
 
 def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framework: Sequence[Row]) -> str:
     """The text of the page."""
-    kinds = by_kind(every, by_chip, by_framework)
-    parts = [p for p in PHASES if any(r["part"] == p for r in every if not r["skipped"])]
+    left = skipped(every)
+    every, by_chip, by_framework = ([r for r in some if not r["skipped"]] for some in (every, by_chip, by_framework))
+    parts = [p for p in PHASES if any(r["part"] == p for r in every)]
+    of_baselines = [
+        "set",
+        "phase",
+        "rows",
+        "models",
+        "trnspec",
+        "constant share",
+        "nearest row",
+        "baselines with less mean error",
+    ]
+    of_kinds = [
+        [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
+         ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['inside']:.0f} %", f"{k['width']:.1f}"]
+        for k in by_kind(every, by_chip, by_framework)
+    ]  # fmt: skip
     lines = [
         "# Accuracy",
         "",
@@ -488,20 +474,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "of 0.6 and 1.7 billion parameters: dense models of 8 and 32 billion on H100 and H200 take 4.5 to 5.5 times their ideal time.",
         "Encoders are computed only here, by fits to decoders.",
         "",
-        *table(
-            [
-                "set",
-                "phase",
-                "rows",
-                "models",
-                "trnspec",
-                "constant share",
-                "nearest row",
-                "baselines with less mean error",
-            ],
-            baselines.baselines(every),
-            2,
-        ),
+        *table(of_baselines, baselines.baselines(every), 2),
         "",
         "## Kinds of evidence",
         "",
@@ -510,23 +483,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "without their framework, which may have rows of the same model. `same rows` are the mean errors of those of these rows that",
         "are estimates too: as estimates, and transferred. Both kinds of evidence differ little for models with experts. `width` is the ratio of the ends of the interval.",
         "",
-        *table(
-            ["quantity", "kind", "rows", "clusters", "mean", "same rows", "inside", "width"],
-            [
-                [
-                    k["quantity"],
-                    k["kind"],
-                    f"{k['rows']:,}",
-                    str(k["clusters"]),
-                    percent(k["mean"]),
-                    ", ".join(map(percent, k.get("same_rows", ()))),
-                    f"{100 * k['inside']:.0f} %",
-                    f"{k['width']:.1f}",
-                ]
-                for k in kinds
-            ],
-            2,
-        ),
+        *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "inside", "width"], of_kinds, 2),
         "",
         "## From a data sheet alone",
         "",
@@ -592,7 +549,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "",
         "## Rows without a computed value",
         "",
-        *skipped(every),
+        *left,
     ]
     return "\n".join(lines) + "\n"
 
@@ -612,10 +569,9 @@ def main() -> int:
             text = plots.ratios(points, title, unit, 2.0**30 if part == "memory" else 1.0)
             (FOLDER / f"{part}.svg").write_text(text, encoding="utf-8")
     PAGE.write_text(page(cat, every, by_chip, by_framework), encoding="utf-8")
-    ERRORS.write_text(
-        json.dumps({"groups": gate(every), "kinds": by_kind(every, by_chip, by_framework)}, indent=1) + "\n",
-        encoding="utf-8",
-    )
+    computed = [[r for r in some if not r["skipped"]] for some in (every, by_chip, by_framework)]
+    text = json.dumps({"groups": gate(computed[0]), "kinds": by_kind(*computed)}, indent=1)
+    ERRORS.write_text(text + "\n", encoding="utf-8")
     for file in (PAGE, ERRORS):
         print(f"wrote {file.relative_to(ROOT)}")
     return 0

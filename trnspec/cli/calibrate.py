@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
 
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=GroupedOption, group=group, **more)
+_measurements = partial(click.option, cls=GroupedOption, group="Measurements")
+_output = partial(click.option, cls=GroupedOption, group="Output")
 
 
 class _Calibrate(GroupedCommand):
@@ -45,106 +42,81 @@ class _Calibrate(GroupedCommand):
     ),
 )
 @click.argument("files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path())
-@_option(
+@_measurements(
     "--of",
-    group="Measurements",
     type=click.Choice(["training", "inference", "collectives"]),
     help="What to fit; the kind of the rows when left out.",
 )
-@_option("--software", group="Measurements", metavar="TEXT", help="The software that ran: Megatron-LM.")
-@_option(
+@_measurements("--software", metavar="TEXT", help="The software that ran: Megatron-LM.")
+@_measurements(
     "--chip",
     "chips",
-    group="Measurements",
     multiple=True,
     metavar="NAME",
     shell_complete=documents("chips"),
     help="Only rows of this chip; may be repeated.",
 )
-@_option(
-    "--framework",
-    group="Measurements",
-    metavar="NAME",
-    help="The framework that ran, as --framework of eval names it: megatron.",
-)
-@_option(
+@_measurements("--framework", metavar="NAME", help="The framework that ran, as --framework of eval names it: megatron.")
+@_measurements(
     "--era",
     "eras",
-    group="Measurements",
     multiple=True,
     metavar="TEXT",
     help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
 )
-@_option(
-    "--models",
-    group="Measurements",
-    type=click.Choice(["dense", "experts"]),
-    help="Only rows of dense models, or of models with experts.",
+@_measurements(
+    "--models", type=click.Choice(["dense", "experts"]), help="Only rows of dense models, or of models with experts."
 )
-@_option("--only", group="Measurements", metavar="REGEX", help="Only rows whose id matches.")
-@_option("--also", group="Measurements", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
-@_option(
+@_measurements("--only", metavar="REGEX", help="Only rows whose id matches.")
+@_measurements("--also", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
+@_measurements(
     "--pool",
-    group="Measurements",
     is_flag=True,
     help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
     "other; a document for each of them.",
 )
-@_option(
+@_measurements(
     "--prior",
-    group="Measurements",
     metavar="NAME",
     default="auto",
     help="The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
     "values.  [default: auto, the nearest without one of the rows]",
 )
-@_option("--out", group="Output", metavar="DIR", help="Add a fit for each chip to its list in this catalog folder.")
-@_option(
+@_output("--out", metavar="DIR", help="Add a fit for each chip to its list in this catalog folder.")
+@_output(
     "--name",
-    group="Output",
     metavar="NAME",
-    help="The name of the documents after the chip, before the "
-    "models and what was measured.  [default: framework and era]",
+    help="The name of the documents after the chip, before the models and what was measured.  [default: framework and era]",
 )
-@_option(
+@_output(
     "--source",
-    group="Output",
     metavar="NAME",
     shell_complete=documents("sources"),
     help="The source of the measurements, a document of the catalog.",
 )
-@_option(
+@_output(
     "--document",
     "written",
-    group="Output",
     multiple=True,
     metavar="CHIP",
     shell_complete=documents("chips"),
     help="Write only the document of this chip; may be repeated.",
 )
-@_option(
+@_output(
     "--transfer",
-    group="Output",
     metavar="PATH",
     help="Measurements, or a folder of them, whose rows outside the fit show how it transfers to other chips and other "
     "software.  [default: those of trnspec]",
 )
-@_option("--force", group="Output", is_flag=True, help="Replace existing fits.")
-@_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
-@_option(
-    "--format",
-    group="Output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How the result is printed.  [default: text]",
+@_output("--force", is_flag=True, help="Replace existing fits.")
+@_output("--rows", "every", is_flag=True, help="Print every row with its error.")
+@_output(
+    "--format", type=click.Choice(["text", "json"]), default="text", help="How the result is printed.  [default: text]"
 )
-@_option(
-    "--catalog",
-    group="Catalog",
-    multiple=True,
-    metavar="DIR",
+@click.option(
+    "--catalog", cls=GroupedOption, group="Catalog", multiple=True, metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
-)
+)  # fmt: skip
 def command(files: tuple[str, ...], **options: Any) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 

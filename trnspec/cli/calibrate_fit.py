@@ -65,8 +65,8 @@ _READERS = {"training": training_cases, "inference": inference_cases, "collectiv
 Label = tuple[str, str, str, str]
 """Chip, framework, era and kind of models of a document."""
 
-Result = tuple["list[Fitted]", dict[Label, str], dict[str, "dict[Holdout, Fitted]"]]
-"""The fits, the names of the documents to write, and what is reported: fits by what was held out, of each chip or of all."""
+Result = tuple[Mapping[Label, "Fitted"], Mapping[str, "Mapping[Holdout, Fitted]"]]
+"""The fit of each document, and what is reported: fits by what was held out, of each chip or of all."""
 
 
 @frozen
@@ -77,26 +77,39 @@ class FileRows:
         catalog: The catalog.
         files: The files.
         of: ``training``, ``inference``, ``collectives`` or ``kernels``.
-        rows: The rows of all files.
-        cases: Those that are fitted.
+        cases: Those that are fitted; of collectives also those of the library that theirs uses.
         skipped: Those that cannot be computed.
         also: Those that widen the interval but are not fitted.
+        framework: Their framework; empty if unknown, or with ``--pool``.
         options: The options of the command.
     """
 
     catalog: Catalog
     files: Sequence[str]
     of: str
-    rows: list[Record]
     cases: list[Any]
     skipped: list[Skipped]
     also: list[Any]
+    framework: str
     options: Mapping[str, Any]
 
     @property
-    def hashes(self) -> list[str]:
-        """The hashes of the fitted rows."""
-        return [each for case in self.cases for each in case.hashes]
+    def own(self) -> list[Any]:
+        """The rows that are fitted."""
+        chips = self.options["chips"]
+        if self.of != "collectives":
+            return self.cases
+        return [c for c in self.cases if c.framework == self.framework and (not chips or c.chip in chips)]
+
+    @property
+    def labels(self) -> list[Label]:
+        """The documents of the fits."""
+        eras = self.options["eras"] or ("",)
+        if self.options["pool"]:
+            return [*dict.fromkeys((c.chip, c.framework, eras[0], getattr(c, "models", "")) for c in self.cases)]
+        chips = self.options["written"] or sorted({c.chip for c in self.own})
+        models = "" if self.of == "collectives" else self.options["models"] or ""
+        return [(chip, self.framework, era, models) for chip in chips for era in eras]
 
 
 def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -108,10 +121,12 @@ def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
     folders = options["catalog"]
     catalog = load(folders) if len(folders) > 1 else load_catalog(catalog=folders[0] if folders else None)
     rows = _rows(catalog, files, options)
-    pooled, collectives, text = options["pool"], rows.of == "collectives", options["format"] == "text"
-    fits, targets, reports = (_fit_pooled if pooled else _fit_collectives if collectives else _fit_models)(rows)
-    by_label = {(f.chip, f.framework, f.era, f.models): f for f in fits}
-    texts = _lists(rows, {name: by_label[label] for label, name in targets.items()})
+    collectives, text = rows.of == "collectives", options["format"] == "text"
+    targets = _targets(rows)
+    fits, reports = (_fit_pooled if options["pool"] else _fit_collectives if collectives else _fit_models)(
+        rows, targets
+    )
+    texts = _lists(rows, {name: evolve(fits[label], era=label[2]) for label, name in targets.items()})
     write({target: text.encode() for target, text in texts.items()})
     if text and texts and not collectives:
         click.echo("")
@@ -134,16 +149,12 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
         for name, usual in (("prior", "auto"), ("format", "text")):
             if options[name] not in (usual, "none"):
                 raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
-        if "infer" in kinds and kinds & {*KERNELS}:
+        kernels = [kind for kind in KERNELS if kind in kinds]
+        if "infer" in kinds and kernels:
             raise UsageError("the rows are of serving and of kernels; fit them one after the other")
-        read: list[Any]
-        if kinds & {*KERNELS}:
-            read = [c for kind in KERNELS for c in kernel_cases(catalog.graph, rows, kind)]
-        else:
-            read = serving_cases(catalog.graph, rows)
-        of = "kernels" if kinds & {*KERNELS} else "inference"
-        cases, skipped = _split(read)
-        return FileRows(catalog, files, of, rows, cases, skipped, [], options)
+        read: list[Any] = [c for kind in kernels for c in kernel_cases(catalog.graph, rows, kind)]
+        cases, skipped = _split(read or serving_cases(catalog.graph, rows))
+        return FileRows(catalog, files, "kernels" if kernels else "inference", cases, skipped, [], "", options)
     if options["software"] is None:
         raise UsageError("missing option --software")
     named = sorted({KINDS[kind] for kind in kinds & KINDS.keys()})
@@ -152,7 +163,13 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
     of = options["of"] or (named[0] if named else "training")
     cases, skipped = _cases(catalog, rows, of, options["only"])
     also: list[Any] = []
-    if of != "collectives":
+    framework = options["framework"] or ""
+    if of == "collectives":
+        software = sorted({c.framework for c in cases})
+        if not framework and len(software) != 1:
+            raise UsageError(f"the rows are of {' and of '.join(software) or 'none'}; choose one with --framework")
+        framework = framework or software[0]
+    else:
         fitted = {c.id for c in cases}
         if options["also"] is not None:
             also = [c for c in _cases(catalog, rows, of, options["also"])[0] if c.id not in fitted]
@@ -160,7 +177,7 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
         cases, also = (
             [c for c in some if (not chips or c.chip in chips) and models in {None, c.models}] for some in (cases, also)
         )
-    return FileRows(catalog, files, of, rows, cases, skipped, also, options)
+    return FileRows(catalog, files, of, cases, skipped, also, framework, options)
 
 
 def _cases(catalog: Catalog, rows: list[Record], of: str, only: str | None) -> tuple[list[Any], list[Skipped]]:
@@ -179,38 +196,29 @@ def _split(read: Sequence[Any]) -> tuple[list[Any], list[Skipped]]:
     return [c for c in read if not isinstance(c, Skipped)], [c for c in read if isinstance(c, Skipped)]
 
 
-def _fit_models(rows: FileRows) -> Result:
+def _fit_models(rows: FileRows, targets: Mapping[Label, str]) -> Result:
     """Fits of training or of serving without requests in flight: one search, and a document for each chip and era."""
     options, of, cases = rows.options, rows.of, rows.cases
-    chips = options["written"] or sorted({c.chip for c in cases})
-    labels = [
-        (chip, options["framework"] or "", era, options["models"] or "")
-        for chip in chips
-        for era in options["eras"] or ("",)
-    ]
-    targets = _targets(rows, labels)
     if not cases:
         report.print_skipped(rows.skipped)
     own = sorted({c.chip for c in cases})
     needed = {_holdout(chip, own, of) for chip, *_ in targets} or {"model"}
-    model = inference.MODEL if of == "inference" else training(options["eras"])
-    fits = fit(model, cases, sorted(needed, reverse=True), _prior(rows))
     # Beyond the rows of a fit eras are not distinguished.
-    plain = inference.MODEL if of == "inference" else training()
+    model, plain = (inference.MODEL if of == "inference" else training(eras) for eras in (options["eras"], ()))
+    fits = fit(model, cases, sorted(needed, reverse=True), _prior(rows))
     if rows.also:
         fits = {holdout: _with_rows(plain, fitted, rows.also) for holdout, fitted in fits.items()}
     if options["format"] == "text":
         report.print_fit(fits, rows.skipped, every=options["every"])
-    first = next(iter(fits.values()))
-    further = beyond(plain, first, _others(rows)) if targets else ()
-    documents = [
-        evolve(
-            for_chip(fits[_holdout(chip, own, of)], chip, era), framework=framework, models=models, beyond=further,
-            fitted_on=fitted_on(cases), note=" ".join(_notes(chip, own, len(rows.also))),
+    further = beyond(plain, next(iter(fits.values())), _others(rows)) if targets else ()
+    documents = {
+        label: evolve(
+            for_chip(fits[_holdout(label[0], own, of)], label[0], label[2]), framework=label[1], models=label[3],
+            beyond=further, fitted_on=fitted_on(cases), note=" ".join(_notes(label[0], own, len(rows.also))),
         )
-        for chip, framework, era, models in targets
-    ]  # fmt: skip
-    return documents, targets, {"": fits}
+        for label in targets
+    }  # fmt: skip
+    return documents, {"": fits}
 
 
 def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
@@ -236,10 +244,10 @@ def _prior(rows: FileRows) -> FitPrior:
         prior.commonest([c.chip for c in cases]),
         rows.of,
         options["prior"],
-        framework=options["framework"] or prior.commonest([c.software for c in cases]),
+        framework=rows.framework or prior.commonest([c.software for c in cases]),
         era="".join(options["eras"][:1]) or prior.commonest([c.era for c in cases]),
         experts=experts.pop() if len(experts) == 1 else None,
-        hashes=rows.hashes,
+        hashes=_hashes(cases),
     )
 
 
@@ -267,45 +275,38 @@ def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
         yield f"The interval and the errors include {more} rows that were not fitted."
 
 
-def _fit_collectives(rows: FileRows) -> Result:
+def _fit_collectives(rows: FileRows, targets: Mapping[Label, str]) -> Result:
     """Fits of the protocols of a collective library, a document for each chip."""
-    options, chips, graph = rows.options, rows.options["chips"], rows.catalog.graph
-    named = {c.framework for c in rows.cases}
-    framework = options["framework"] or (named.pop() if len(named) == 1 else None)
-    if framework is None:
-        raise UsageError(f"the rows are of {' and of '.join(sorted(named)) or 'none'}; choose one with --framework")
-    own = [c for c in rows.cases if c.framework == framework and (not chips or c.chip in chips)]
-    written = options["written"] or sorted({c.chip for c in own})
-    eras = options["eras"] or ("",)
-    targets = _targets(rows, [(chip, framework, era, "") for chip in written for era in eras])
-    hashes = [each for case in own for each in case.hashes]
+    options, own, graph, framework = rows.options, rows.own, rows.catalog.graph, rows.framework
+    era, hashes = "".join(options["eras"][:1]), _hashes(own)
     known = {
-        chip: prior.library_of(graph, chip, options["prior"], framework=framework, era="".join(eras[:1]), hashes=hashes)
+        chip: prior.library_of(graph, chip, options["prior"], framework=framework, era=era, hashes=hashes)
         for chip in sorted({case.chip for case in own})
     }
     priors = {chip: each for chip, each in known.items() if each is not None}
     every = fit_collectives(rows.cases, framework, partial(nearest, graph), priors)
-    fits = {f.chip: f for f in every if not chips or f.chip in chips}
+    fits = {f.chip: f for f in every if not options["chips"] or f.chip in options["chips"]}
     if lacking := [chip for chip, *_ in targets if chip not in fits]:
         raise UsageError(f"{lacking[0]} has too few rows of {framework}; choose chips with --chip")
     for chip, fitted in fits.items() if options["format"] == "text" else ():
         click.echo(chip)
         report.print_fit({"model": fitted}, rows.skipped, every=options["every"])
         click.echo("")
-    reports: dict[str, dict[Holdout, Fitted]] = {chip: {"model": fitted} for chip, fitted in fits.items()}
-    return [evolve(fits[chip], era=era) for chip, _, era, _ in targets], targets, reports
+    return {label: fits[label[0]] for label in targets}, {chip: {"model": fitted} for chip, fitted in fits.items()}
 
 
-def _fit_pooled(rows: FileRows) -> Result:
+def _fit_pooled(rows: FileRows, _targets: Mapping[Label, str]) -> Result:
     """One fit to rows of several chips and frameworks, of serving or of kernels, and a document for each."""
-    era, kernels = "".join(rows.options["eras"][:1]), rows.of == "kernels"
-    labels = dict.fromkeys((c.chip, c.framework, era, "" if kernels else c.models) for c in rows.cases)
-    targets = _targets(rows, [*labels])
-    fits = [evolve(f, era=era) for f in (fit_kernels if kernels else fit_serving)(rows.cases)]
+    fits = (fit_kernels if rows.of == "kernels" else fit_serving)(rows.cases)
     click.echo(f"{len(rows.cases)} rows fitted, {len(rows.skipped)} cannot be evaluated\n")
     report.print_pooled(fits)
     report.print_skipped(rows.skipped, blank=True)
-    return fits, targets, {}
+    by_label = {(f.chip, f.framework, f.models): f for f in fits}
+    return {label: by_label[label[0], label[1], label[3]] for label in rows.labels}, {}
+
+
+def _hashes(cases: Sequence[Any]) -> list[str]:
+    return [each for case in cases for each in case.hashes]
 
 
 def _lists(rows: FileRows, fits: Mapping[str, Fitted]) -> dict[FilePath, str]:
@@ -341,20 +342,18 @@ def _calibrations(file: FilePath) -> dict[str, Document]:
 def _document(rows: FileRows, fitted: Fitted, name: str) -> str:
     """The text of a document."""
     options = rows.options
-    hashes = rows.hashes
-    if rows.of == "collectives":
-        # A chip has a fit of its own, to the rows of some of the files.
-        hashes = [each for case in fitted.cases for each in case.hashes]
-    tables, data, left = fitted_tables(rows.catalog.graph, rows.files, hashes)
+    # A chip has a fit of its own to collectives, to the rows of some of the files.
+    cases = fitted.cases if rows.of == "collectives" else rows.cases
+    tables, data, left = fitted_tables(rows.catalog.graph, rows.files, _hashes(cases))
     return document(
         fitted, name=name, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
         source=options["source"], date=f"{datetime.now(UTC):%Y-%m-%d}", tables=tables, data=data, hashes=left,
     )  # fmt: skip
 
 
-def _targets(rows: FileRows, labels: Sequence[Label]) -> dict[Label, str]:
+def _targets(rows: FileRows) -> dict[Label, str]:
     """The name of each document; reasons not to write it are reported before the fit, which may take minutes."""
-    options = rows.options
+    options, labels = rows.options, rows.labels
     if not options["out"]:
         return {}
     eras = dict.fromkeys(era for _, _, era, _ in labels)

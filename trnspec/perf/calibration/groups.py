@@ -140,6 +140,23 @@ def interval(ratios: Any, clusters: Any) -> tuple[float, float]:
     return low, high
 
 
+def enough_rows(
+    errors: Errors, masks: Sequence[Any], clusters: Any, least: int, *, seen: int = 0
+) -> tuple[float, float]:
+    """The interval of the first of some groups of rows that has enough clusters, else of the last.
+
+    Args:
+        errors: The errors of all rows.
+        masks: The rows of each group.
+        clusters: The cluster of each row.
+        least: Least number of clusters.
+        seen: Weight of the errors of the fit over those of held-out rows: questions are about models with rows and about others.
+    """
+    mask = next((each for each in masks if len(set(clusters[each])) >= least), masks[-1])
+    both = np.concatenate([*[errors.fit[mask]] * seen, errors.held_out[mask]])
+    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], seen + 1))
+
+
 _ROUNDING = 1e-9
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.perf.calibration.fit_range import EXPONENT, factor, ranges
-from trnspec.perf.calibration.groups import COVERAGE, quantile
+from trnspec.perf.calibration.groups import COVERAGE, interval, quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from trnspec.perf.calibration.fits.fit import FitModel, Fitted
     from trnspec.perf.calibration.fits.search import SearchResult
@@ -52,6 +52,21 @@ class Beyond:
 
     exponent: float
     elsewhere: Elsewhere | None
+
+
+def left_out(errors: Any, clusters: Any, groups: Collection[object]) -> Beyond:
+    """The interval of rows by fits that had no rows of their chip, with the usual exponent; NaN and no rows count for nothing.
+
+    Args:
+        errors: Computed over measured time minus 1 of each row.
+        clusters: The cluster of each; every cluster counts the same.
+        groups: What was left out in turn.
+    """
+    known = ~np.isnan(errors)
+    if not known.any():
+        return Beyond(EXPONENT, None)
+    ends = interval(1.0 / (1.0 + errors[known]), np.asarray(clusters)[known])
+    return Beyond(EXPONENT, Elsewhere(int(known.sum()), len(set(groups)), *ends))
 
 
 def beyond(model: FitModel, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]]) -> tuple[Beyond, ...]:

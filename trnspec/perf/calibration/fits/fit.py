@@ -109,7 +109,7 @@ class Errors:
         cases: The rows, first those of the fit.
         fit: The error of each by the fit to all rows; rows that were not fitted have none.
         held_out: The error of each by a fit to others.
-        elsewhere: The error of each by a fit to other chips; ``None`` where there are none.
+        elsewhere: The error of each by a fit to other chips; ``None`` where it was not made.
         ends: Measured over computed time at both ends of the interval; ``None`` for those of ``held_out``.
     """
 
@@ -225,21 +225,26 @@ def fit(
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {least}")
     found = model.solve(cases, prior)
     seen, timed, labels = model.times(cases, found), model.timed(cases, prior), model.folds(cases)
-    fits: dict[Holdout, Fitted] = {}
+    unseen: dict[Holdout, Mapping[Part, Any]] = {}
     for holdout in holdouts:
         others = [case.framework if holdout == "framework" else case.chip for case in cases]
         masks = holdout_masks(labels, others, holdout, whole=model.whole)
-        unseen = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
+        unseen[holdout] = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
+    fits = {}
+    for holdout in holdouts:
+        elsewhere = unseen.get("chip") if holdout == "model" else None
         errors = {
             part: Errors(
-                cases=tuple(c for c in cases if c.measured(part)), fit=(seen[part] / measured - 1.0)[known],
-                held_out=(unseen[part] / measured - 1.0)[known],
+                cases=tuple(c for c in cases if c.measured(part)),
+                **{
+                    name: None if times is None else (times[part] / measured - 1.0)[known]
+                    for name, times in (("fit", seen), ("held_out", unseen[holdout]), ("elsewhere", elsewhere))
+                },
             )
             for part, measured in timed.items()
             if (known := ~np.isnan(measured)).any()
-        }  # fmt: skip
-        fitted = Fitted(cases=tuple(cases), values={}, errors=errors, found=found, prior=prior)
-        fits[holdout] = fitted.of({})
+        }
+        fits[holdout] = Fitted(cases=tuple(cases), values={}, errors=errors, found=found, prior=prior).of({})
     return fits
 
 

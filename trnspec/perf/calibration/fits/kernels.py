@@ -7,18 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from attrs import evolve
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit
 from trnspec.perf.calibration.fits.search import SearchResult, Space
 from trnspec.perf.calibration.fits.serving import pooled_note
-from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
+from trnspec.perf.calibration.groups import enough_rows, of_rows
 from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns
-from trnspec.perf.calibration.transfer import Beyond, Elsewhere
+from trnspec.perf.calibration.transfer import left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from trnspec.perf.calibration.measured.case import Part
 
@@ -108,62 +108,43 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
     """
     if not cases:
         raise UsageError("there are no rows of kernels to fit")
+    parts, families = (np.array([getattr(c, name) for c in cases]) for name in ("part", "family"))
     founds: dict[str, SearchResult] = {}
     # Of each row the errors of the fit, of a fit to other shapes, and of a fit to other chips.
-    errors: dict[str, tuple[float, float, float]] = {}
+    each = np.full((3, len(cases)), np.nan)
     for part in dict.fromkeys(c.part for c in cases):
         some = [c for c in cases if c.part == part]
         several = len({c.chip for c in some}) > 1
-        fits = fit(model(part), some, ("model", "chip") if several else ("model",))
-        whole = fits["model"]
+        whole = fit(model(part), some, ("model", "chip") if several else ("model",))["model"]
         assert whole.found is not None
         founds[part] = whole.found
-        elsewhere = fits["chip"].main.held_out if several else np.full(len(some), np.nan)
-        each = zip(whole.main.fit, whole.main.held_out, elsewhere, strict=True)
-        errors |= {c.id: (float(a), float(b), float(e)) for c, (a, b, e) in zip(some, each, strict=True)}
-    beyond = _beyond(cases, errors)
+        known = (whole.main.fit, whole.main.held_out, *([whole.main.elsewhere] if several else ()))
+        each[: len(known), parts == part] = known
+    every = Errors(cases=tuple(cases), fit=each[0], held_out=each[1], elsewhere=each[2])
+    rows = np.arange(len(cases))
+    beyond = left_out(each[2], rows, {c.chip for c, off in zip(cases, each[2], strict=True) if not np.isnan(off)})
     result = []
     for chip, framework in dict.fromkeys((c.chip, c.framework) for c in cases):
-        own = tuple(c for c in cases if (c.chip, c.framework) == (chip, framework))
+        mine = np.array([(c.chip, c.framework) == (chip, framework) for c in cases])
+        own = every.of(mine)
         roofs = [
             {
-                "kernel": part, "precision": precision, "rows": sum((c.part, c.precision) == (part, precision) for c in own),
+                "kernel": part, "precision": precision, "rows": sum((c.part, c.precision) == (part, precision) for c in own.cases),
                 **founds[part].values(_groups(chip, framework, precision)),
             }
-            for part, precision in dict.fromkeys((c.part, c.precision) for c in own)
+            for part, precision in dict.fromkeys((c.part, c.precision) for c in own.cases)
         ]  # fmt: skip
-        seen, unseen = (np.array([errors[c.id][k] for c in own]) for k in (0, 1))
-        ends = interval(1.0 / (1.0 + unseen), np.array([c.family for c in own]))
+        groups = []
+        for part in dict.fromkeys(c.part for c in own.cases):
+            # With few rows its interval is that of all chips and frameworks.
+            of = parts == part
+            ends = enough_rows(every, (mine & of, of), rows, ENOUGH, seen=1)
+            groups.append(of_rows(part, every.held_out[mine & of], len(set(families[mine & of])), ends))
         result.append(
             Fitted(
-                cases=own, values={"causal": 1.0}, errors={"op": Errors(cases=own, fit=seen, held_out=unseen, ends=ends)},
-                chip=chip, framework=framework, beyond=(beyond,), roofs=tuple(roofs),
-                groups=tuple(_group(part, own, cases, errors) for part in dict.fromkeys(c.part for c in own)),
-                note=pooled_note(own, cases, "shape"),
+                cases=own.cases, values={"causal": 1.0}, chip=chip, framework=framework, beyond=(beyond,), roofs=tuple(roofs),
+                errors={"op": evolve(own, ends=enough_rows(every, (mine,), families, 0))}, groups=tuple(groups),
+                note=pooled_note(own.cases, cases, "shape"),
             )
         )  # fmt: skip
     return result
-
-
-def _group(
-    part: Part,
-    of_chip: Sequence[KernelCase],
-    cases: Sequence[KernelCase],
-    errors: Mapping[str, tuple[float, float, float]],
-) -> GroupErrors:
-    """The errors of a kernel; with few rows its interval is that of all chips and frameworks."""
-    own, wider = ([c for c in some if c.part == part] for some in (of_chip, cases))
-    some = own if len(own) >= ENOUGH else wider
-    # Questions are about shapes with rows near them and about others.
-    ratios = 1.0 / (1.0 + np.array([errors[c.id][k] for c in some for k in (0, 1)]))
-    ends = interval(ratios, np.array([c.id for c in some for _ in range(2)]))
-    return of_rows(part, [errors[c.id][1] for c in own], len({c.family for c in own}), ends)
-
-
-def _beyond(cases: Sequence[KernelCase], errors: Mapping[str, tuple[float, float, float]]) -> Beyond:
-    known = [c for c in cases if not np.isnan(errors[c.id][2])]
-    if not known:
-        return Beyond(EXPONENT, None)
-    ratios = 1.0 / (1.0 + np.array([errors[c.id][2] for c in known]))
-    ends = interval(ratios, np.array([c.id for c in known]))
-    return Beyond(EXPONENT, Elsewhere(len(known), len({c.chip for c in known}), *ends))

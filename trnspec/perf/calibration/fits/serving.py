@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
-from trnspec.perf.calibration.fit_range import EXPONENT, fitted_on
-from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit
+from trnspec.perf.calibration.fit_range import fitted_on
+from trnspec.perf.calibration.fits.fit import FitModel, Fitted, fit
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space
-from trnspec.perf.calibration.groups import LEAST, interval
+from trnspec.perf.calibration.groups import LEAST, enough_rows
 from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns
-from trnspec.perf.calibration.transfer import Beyond, Elsewhere
+from trnspec.perf.calibration.transfer import left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,31 +85,30 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
     Raises:
         UsageError: There are none, or they are of one model or of one chip only; or scipy is not installed.
     """
-    fits = fit(MODEL, cases, ("model", "chip"))
-    whole, beyond = fits["model"], tuple(_beyond(each) for each in fits["chip"].errors.values())
+    whole = fit(MODEL, cases, ("model", "chip"))["model"]
+    beyond = tuple(
+        left_out(each.elsewhere, [c.cluster for c in each.cases], {c.chip for c in each.cases})
+        for each in whole.errors.values()
+    )
     found = whole.found
     assert found is not None
     result = []
     for deployment in dict.fromkeys(groups_of(c)["deployment"] for c in cases):
         some = tuple(c for c in cases if groups_of(c)["deployment"] == deployment)
-        case = some[0]
-        by_dtype = {bits: found.values({**groups_of(case), "dtype": bits})["matmul"] for bits in ("bf16", "fp8", "fp4")}
-        shares = {
-            "matmul": by_dtype["bf16"],
-            "matmul_fp8": by_dtype["fp8"],
-            "matmul_fp4": by_dtype["fp4"],
-            "causal": 1.0,
-        }
+        case, own = some[0], groups_of(some[0])
+        shares = {"matmul": "bf16", "matmul_fp8": "fp8", "matmul_fp4": "fp4"}
+        values = {name: found.values({**own, "dtype": bits})["matmul"] for name, bits in shares.items()}
         parts = {}
         for part, errors in whole.errors.items():
-            own = np.array([groups_of(c)["deployment"] == deployment for c in errors.cases])
+            mine = np.array([groups_of(c)["deployment"] == deployment for c in errors.cases])
             framework = np.array([c.framework == case.framework for c in errors.cases])
+            clusters = np.array([c.cluster for c in errors.cases])
             # Rows of prefill on other chips have no time to first token; that of the framework is used.
-            own = own if own.any() else framework
-            parts[part] = evolve(errors.of(own), ends=_interval(errors, own, framework))
+            masks = (mine if mine.any() else framework, framework, np.ones(len(clusters), bool))
+            parts[part] = evolve(errors.of(masks[0]), ends=enough_rows(errors, masks, clusters, LEAST, seen=2))
         result.append(
             Fitted(
-                cases=some, values=found.values(groups_of(case)) | shares, errors=parts, chip=case.chip,
+                cases=some, values={**found.values(own), **values, "causal": 1.0}, errors=parts, chip=case.chip,
                 framework=case.framework, models=case.models, found=found, beyond=beyond, fitted_on=fitted_on(some),
                 note=pooled_note(some, cases, "model"),
             )
@@ -129,23 +128,3 @@ def pooled_note(some: Sequence[Case], cases: Sequence[Case], held_out: str) -> s
         f"Partially pooled: what its {len(some)} rows leave open is that of all {len(cases)} rows of "
         f"the fit. Errors are of fits without the {held_out} of a row."
     )
-
-
-def _interval(errors: Errors, own: Any, framework: Any) -> tuple[float, float]:
-    """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations.
-
-    Questions are more often about models with rows than about others, so that the errors of the fit count twice, those of
-    fits without the model once.
-    """
-    clusters = np.array([c.cluster for c in errors.cases])
-    enough = (mask for mask in (own, framework) if len(set(clusters[mask])) >= LEAST)
-    mask = next(enough, np.ones(len(clusters), bool))
-    fitted = errors.fit[mask]
-    both = np.concatenate([fitted, fitted, errors.held_out[mask]])
-    return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 3))
-
-
-def _beyond(errors: Errors) -> Beyond:
-    """The interval of all rows by fits without their chip."""
-    low, high = interval(1.0 / (1.0 + errors.held_out), np.array([c.cluster for c in errors.cases]))
-    return Beyond(EXPONENT, Elsewhere(len(errors.cases), len({c.chip for c in errors.cases}), low, high))
