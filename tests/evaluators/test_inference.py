@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from attrs import asdict
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -254,7 +255,7 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     assert isinstance(case, ServingCase)
     experts = case.dims.experts > 0
     known = calibrated(whole.graph, case.system.chip, "inference", "auto", framework, experts=experts)
-    times = ServingRuns.of([case], known.efficiency).run(serving_of(known))
+    times = ServingRuns.of([case], known.efficiency).run(asdict(serving_of(known)))
 
     found = asked(
         whole, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,

@@ -3,7 +3,7 @@
 import functools
 import random
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from tests.support.engine import GPT_3, LLAMA_3_8B, LLAMA_3_70B, SYSTEMS, everything, gpt, llama
 from tests.support.rules import KNOWN, document, source
@@ -69,7 +69,7 @@ def cases(
                 memory=0.0,
             )
         )
-    times = batch(made).times(efficiency)["step"]
+    times = batch(made).times(asdict(efficiency))["step"]
     factors = [2.718281828459045 ** draw.gauss(0.0, noise) for _ in made]
     return [evolve(c, seconds=float(t) * f) for c, t, f in zip(made, times, factors, strict=True)]
 

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import evolve, fields, frozen
+from attrs import asdict, evolve, fields, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evidence import Kind as Evidence
 from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits import inference, kernels, serving
-from trnspec.perf.calibration.fits.collectives import BASE, arrays, fit_collectives, times
+from trnspec.perf.calibration.fits.collectives import BASE, CollectiveRuns, fit_collectives
 from trnspec.perf.calibration.fits.fit import Holdout, fit
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.training import batch, training
@@ -31,9 +30,7 @@ from trnspec.perf.calibration.measured.serving import ServingRuns, on_gpu, servi
 from trnspec.perf.calibration.measured.tables import Record, fitted_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.kernels.times import Roof
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of
-from trnspec.perf.lowering.system import IDEAL
-from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of, stated
 from trnspec.perf.training.estimator import extremes
 from trnspec.perf.work.memory import peak
 
@@ -222,12 +219,13 @@ def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCa
 
 def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) -> Predicted:
     """Times of a step, over the figures' intervals and the settings that rows leave open; and memory, which is not fitted."""
-    ideal = batch(cases).times(IDEAL)["step"]
+    ideal = batch(cases).times({})["step"]
     memory = np.array([float(peak(c.dims, c.layout, c.runtime).total) if c.memory else np.nan for c in cases])
     none = np.full(len(cases), np.nan)
     if not applied.name:
         return {"step": (ideal, none, none, none), "memory": (memory, none, none, none)}
-    value = batch(cases).times(applied.efficiency)["step"]
+    achieved = asdict(applied.efficiency)
+    value = batch(cases).times(achieved)["step"]
     low, high = np.array(value), np.array(value)
     # A row that leaves a setting open is computed with each of its values.
     layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *case.alternatives)]
@@ -236,7 +234,7 @@ def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) ->
         at_end = [
             evolve(cases[i], layout=layout, system=extremes(cases[i].system, applied)[end]) for i, layout in layouts
         ]
-        times = batch(at_end).times(applied.efficiency)["step"]
+        times = batch(at_end).times(achieved)["step"]
         np.minimum.at(low, rows, times)
         np.maximum.at(high, rows, times)
     return {"step": (ideal, value, low, high), "memory": (memory, none, none, none)}
@@ -283,7 +281,7 @@ def _tokens(_graph: Graph, cases: Sequence[InferenceCase], applied: Calibrated) 
         slow = [evolve(case, plan=evolve(case.plan, weight_bytes=4.0)) for case in slow]
         applied = _alone(applied)
     some = ((cases, Calibrated()), (cases, applied), (fast, applied), (slow, applied))
-    each = [runs(of, known.efficiency).times(serving_of(known)) for of, known in some]
+    each = [runs(of, known.efficiency).times(asdict(serving_of(known))) for of, known in some]
     tpot, ttft = (tuple(times[part] for times in each) for part in inference.MODEL.parts)
     return {"encoder": ttft} if encoders else {"tpot": tpot, "ttft": ttft}
 
@@ -307,8 +305,8 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
     """
     bounds = ServingRuns.of(cases)
     alone = evolve(bounds, requests=np.ones(len(cases)))
-    ideal: dict[Part, Any] = {"tpot": bounds.run(IDEAL_SERVING).step, "ttft": alone.run(IDEAL_SERVING).ttft}
-    data, achieved = ServingRuns.of(cases, applied.efficiency), serving_of(applied)
+    ideal: dict[Part, Any] = {"tpot": bounds.run({}).step, "ttft": alone.run({}).ttft}
+    data, achieved = ServingRuns.of(cases, applied.efficiency), asdict(serving_of(applied))
     unstated = np.array([not case.cache_known for case in cases])
     some = (
         data,
@@ -323,11 +321,9 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
 def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Predicted:
     """Times of collectives; NaN where the calibration has no protocol for one."""
     ideal = np.array([case.ideal for case in cases])
-    value = (
-        np.full(len(cases), np.nan)
-        if applied.library is None
-        else times(applied.library, arrays(cases, applied.library))
-    )
+    value = np.full(len(cases), np.nan)
+    if applied.library is not None:
+        value = CollectiveRuns.of(cases, applied.library).times({})["collective"]
     value = np.where(np.isfinite(value), value, np.nan)
     return {"collective": (ideal, value, value, value)}
 
@@ -361,14 +357,12 @@ def _kernels(graph: Graph, cases: Sequence[KernelCase], applied: Calibrated) -> 
     """Times of one kernel in one precision."""
     part, shapes, roof = cases[0].part, KernelRuns.of(cases[0].part, cases), _roof(graph, cases[0], applied)
     ideal = shapes.times({})[part]
-    value = np.full(len(cases), np.nan) if roof is None else shapes.times(numbers(roof))[part]
+    value = (
+        np.full(len(cases), np.nan)
+        if roof is None
+        else shapes.times(stated(roof, (each.name for each in fields(Roof))))[part]
+    )
     return {part: (ideal, value, value, value)}
-
-
-def numbers(roof: KernelRoof) -> dict[str, float]:
-    """A roof of a document as numbers."""
-    names = (each.name for each in fields(Roof))
-    return {name: float(value) for name in names if (value := getattr(roof, name)) is not None}
 
 
 def _roof(graph: Graph, case: KernelCase, known: Calibrated) -> KernelRoof | None:
@@ -376,13 +370,11 @@ def _roof(graph: Graph, case: KernelCase, known: Calibrated) -> KernelRoof | Non
     if not known.name:
         return None
     own = [r for r in _spec(graph, known).roofs if r.kernel == case.part]
-    common = {
-        r.precision: sum(
-            1 for _ in takewhile(lambda each: each[0] == each[1], zip(r.precision, case.precision, strict=False))
-        )
-        for r in own
-    }
-    return max(own, key=lambda r: (r.precision == case.precision, common[r.precision], int(r.rows)), default=None)
+
+    def common(text: str) -> int:
+        return sum(case.precision.startswith(text[: n + 1]) for n in range(len(text)))
+
+    return max(own, key=lambda r: (r.precision == case.precision, common(r.precision), int(r.rows)), default=None)
 
 
 def _spec(graph: Graph, known: Calibrated) -> Calibration:

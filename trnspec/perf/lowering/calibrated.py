@@ -23,7 +23,7 @@ from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.calibration import Spread
@@ -393,12 +393,15 @@ SCORE_PASSES = 4.0
 """Passes over written scores where the rows of a calibration of training write none; others have 4.1 to 4.7."""
 
 
+def stated(figures: object, names: Iterable[str]) -> dict[str, float]:
+    """The numbers among some figures of an object that it states."""
+    return {name: float(figure) for name in names if (figure := getattr(figures, name)) is not None}
+
+
 def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     spec = node.spec
-    names = [f.name for f in attrs.fields(Efficiency)]
-    figures = {name: getattr(spec.achieved, name) for name in names}
-    values = {name: float(figure) for name, figure in figures.items() if figure is not None}
-    serving = {name: float(figure) for name in _SERVING if (figure := getattr(spec.achieved, name)) is not None}
+    values = stated(spec.achieved, (f.name for f in attrs.fields(Efficiency)))
+    serving = stated(spec.achieved, _SERVING)
     for name in (*_RATES, "weights", "cache", "single_core", "link"):
         if (values | serving).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x; expected more than 0, since times divide by it")
@@ -435,13 +438,13 @@ def _library(node: Node[Calibration]) -> Library:
     """
     numbers = [f.name for f in attrs.fields(LibraryProtocol) if f.name not in {"name", "algorithm", "kinds"}]
     protocols = []
-    for i, stated in enumerate(node.spec.protocols):
-        values = {name: float(figure) for name in numbers if (figure := getattr(stated, name)) is not None}
+    for i, one in enumerate(node.spec.protocols):
+        values = stated(one, numbers)
         for name in ("link", "network"):
             if not values[name]:
                 place = f"{node.name} spec.protocols[{i}].{name}"
                 raise UsageError(f"{place} is 0x; expected more than 0, since times divide by it")
-        protocols.append(LibraryProtocol(name=stated.name, algorithm=stated.algorithm, kinds=stated.kinds, **values))
+        protocols.append(LibraryProtocol(name=one.name, algorithm=one.algorithm, kinds=one.kinds, **values))
     achieved = node.spec.achieved
     if not protocols:
         times = {name: float(getattr(achieved, name) or 0.0) for name in ("call", "hop", "network_hop")}
@@ -450,9 +453,7 @@ def _library(node: Node[Calibration]) -> Library:
         protocols.append(
             LibraryProtocol(name="achieved", algorithm="direct", kinds=get_args(Collective), **times, **links)
         )
-    own = {name: getattr(achieved, name) for name in ("host", "wait", "copies")}
-    stated_own = {name: float(figure) for name, figure in own.items() if figure is not None}
-    return Library(protocols=tuple(protocols), **stated_own)
+    return Library(protocols=tuple(protocols), **stated(achieved, ("host", "wait", "copies")))
 
 
 _PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}

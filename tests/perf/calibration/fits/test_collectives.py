@@ -10,7 +10,7 @@ from tests.support.engine import everything
 from trnspec.api import load
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.document import document, printed_learned
-from trnspec.perf.calibration.fits.collectives import LIBRARIES, arrays, fit_collectives, times
+from trnspec.perf.calibration.fits.collectives import LIBRARIES, CollectiveRuns, fit_collectives
 from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
@@ -40,9 +40,8 @@ def rows(on: str = "trn2.48xlarge") -> tuple[CollectiveCase, ...]:
         for kind in ("all_reduce", "all_gather") for ranks in (16, 32) for i in range(10, 30)
     ]  # fmt: skip
     cases = [c for c in collective_cases(everything(), table) if isinstance(c, CollectiveCase)]
-    return tuple(
-        attrs.evolve(c, seconds=float(t)) for c, t in zip(cases, times(TRUE, arrays(cases, TRUE)), strict=True)
-    )
+    times = CollectiveRuns.of(cases, TRUE).times({})["collective"]
+    return tuple(attrs.evolve(c, seconds=float(t)) for c, t in zip(cases, times, strict=True))
 
 
 @functools.cache
@@ -64,7 +63,7 @@ def test_fit_recovers_known_parameters() -> None:
 def test_arrays_are_timed_as_single_rows() -> None:
     """By the library, of whose protocols a row uses the fastest that it can use."""
     library = fitted().library
-    for case, together in zip(rows(), times(library, arrays(rows(), library)), strict=True):
+    for case, together in zip(rows(), CollectiveRuns.of(rows(), library).times({})["collective"], strict=True):
         every = timed(library, case.machine, case.kind, case.ranks, 1.0, case.size)
         alone = next(one.time for one in every if case.can_use(one.protocol))
         assert together == launched(library, case.launch, alone, case.size, case.machine.seconds_per_byte)

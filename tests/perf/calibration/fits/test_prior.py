@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 
 from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
@@ -43,7 +43,7 @@ def few():
 def test_few_rows_move_the_prior_towards_the_data(few):
     assert SLOW.matmul < few.values["matmul"] < TRUE.matmul * 1.05
     # On rows that no fit has seen it is better than the prior.
-    assert error(few.values) < 0.6 * error(SLOW)
+    assert error(few.values) < 0.6 * error(asdict(SLOW))
     learned = {each.name: each for each in few.learned}
     assert learned["matmul"].share > 0.3
     assert set(NAMES) == set(learned) == set(few.values) - {"causal"}
@@ -72,7 +72,7 @@ def test_a_row_is_enough_with_a_prior():
         fitted(one, FitPrior())
     found = fitted(one)
     # The error of a row that was left out is that of the prior.
-    assert batch(one).times(SLOW)["step"] / one[0].seconds - 1.0 == pytest.approx(found.main.held_out)
+    assert batch(one).times(asdict(SLOW))["step"] / one[0].seconds - 1.0 == pytest.approx(found.main.held_out)
     assert abs(found.main.fit[0]) < abs(found.main.held_out[0])
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 
 from tests.perf.oracles.fits import TRUE, WRITTEN, cases
 from trnspec.perf.calibration.document import printed
@@ -24,7 +24,7 @@ def fitted(some: list[TrainingCase]) -> Fitted:
 
 
 def times(some: list[TrainingCase], efficiency: Efficiency | Fitted) -> np.ndarray:
-    return batch(some).times(efficiency if isinstance(efficiency, Efficiency) else efficiency.values)["step"]
+    return batch(some).times(asdict(efficiency) if isinstance(efficiency, Efficiency) else efficiency.values)["step"]
 
 
 def test_scores_that_are_written_are_fitted():

@@ -15,13 +15,13 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_range import EXPONENT
+from trnspec.perf.calibration.fit_range import ranges
 from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, held_out, of_groups
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
-from trnspec.perf.calibration.fits.search import Space
+from trnspec.perf.calibration.fits.search import Space, combined
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
-from trnspec.perf.calibration.transfer import Beyond, Elsewhere
+from trnspec.perf.calibration.transfer import left_out
 from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class CollectiveRuns:
     """Cases as arrays, one row each; those of protocols have one column for each.
 
     Attributes:
+        library: The protocols.
         usable: Whether a row can use a protocol.
         coefficients: Steps, steps over the network, and loads, as in :class:`~trnspec.perf.collectives.library.CollectiveShape`.
         size: Buffers [B].
@@ -115,46 +116,47 @@ class CollectiveRuns:
         byte: Time of a byte of device memory [s].
     """
 
+    library: Library
     usable: Any
     coefficients: Any
     size: Any
     launch: Any
     byte: Any
 
-
-def arrays(cases: Sequence[CollectiveCase], library: Library) -> CollectiveRuns:
-    """Cases as arrays for the protocols of a library."""
-    protocols = library.protocols
-    shapes = {}
-    for case in cases:
-        for p in protocols:
-            key = (case.system.name, case.system.lnc, case.kind, p.algorithm, case.ranks)
+    @classmethod
+    def of(cls, cases: Sequence[CollectiveCase], library: Library) -> CollectiveRuns:
+        """Cases as arrays for the protocols of a library."""
+        shapes: dict[tuple[Any, ...], Any] = {}
+        for case, protocol in itertools.product(cases, library.protocols):
+            key = (case.system.name, case.system.lnc, case.kind, protocol.algorithm, case.ranks)
             if key not in shapes:
-                shapes[key] = shape(case.machine, case.kind, p.algorithm, case.ranks, 1.0)
-    table = [[shapes[c.system.name, c.system.lnc, c.kind, p.algorithm, c.ranks] for p in protocols] for c in cases]
-    kind = type(table[0][0])
-    return CollectiveRuns(
-        np.array([[case.can_use(p) for p in protocols] for case in cases]),
-        kind(*(np.array([[float(getattr(s, f.name)) for s in row] for row in table]) for f in attrs.fields(kind))),
-        np.array([c.size for c in cases]),
-        np.array([c.launch for c in cases]),
-        np.array([float(c.machine.seconds_per_byte) for c in cases]),
-    )  # fmt: skip
+                shapes[key] = shape(case.machine, case.kind, protocol.algorithm, case.ranks, 1.0)
+        algorithms = [p.algorithm for p in library.protocols]
+        table = [[shapes[c.system.name, c.system.lnc, c.kind, a, c.ranks] for a in algorithms] for c in cases]
+        columns = [combined(column, lambda numbers: np.array(numbers, float)) for column in table]
+        return cls(
+            library,
+            np.array([[case.can_use(p) for p in library.protocols] for case in cases]),
+            combined(columns, np.array),
+            np.array([c.size for c in cases]),
+            np.array([c.launch for c in cases]),
+            np.array([float(c.machine.seconds_per_byte) for c in cases]),
+        )
 
+    def by_protocol(self, library: Library) -> Any:
+        """The computed times of rows by each protocol [s]; infinite where a row cannot use it."""
+        numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
+        columns = LibraryProtocol(name="", algorithm="ring", **numbers)
+        return np.where(self.usable, time_of(columns, self.coefficients, self.size[:, None]), np.inf)
 
-def _each(library: Library, rows: CollectiveRuns) -> Any:
-    """The computed times of rows by each protocol [s]; infinite where a row cannot use it."""
-    numbers: dict[str, Any] = {name: np.array([getattr(p, name) for p in library.protocols]) for name in _PROTOCOL}
-    columns = LibraryProtocol(name="", algorithm="ring", **numbers)
-    return np.where(rows.usable, time_of(columns, rows.coefficients, rows.size[:, None]), np.inf)
-
-
-def times(library: Library, rows: CollectiveRuns) -> Any:
-    """The computed times of rows [s]."""
-    time = _each(library, rows).min(axis=1)
-    for launch in ("eager", "synchronous"):
-        time = np.where(rows.launch == launch, launched(library, launch, time, rows.size, rows.byte), time)
-    return time
+    def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
+        """The computed times of rows [s] with other values of some parameters of the library: one set for all rows."""
+        one = {name: value if np.ndim(value) == 0 else value[0] for name, value in values.items()}
+        library = _with(self.library, one)
+        time = self.by_protocol(library).min(axis=1)
+        for launch in ("eager", "synchronous"):
+            time = np.where(self.launch == launch, launched(library, launch, time, self.size, self.byte), time)
+        return {"collective": time}
 
 
 def _parameters(library: Library) -> dict[str, float]:
@@ -187,7 +189,7 @@ def model(prior: Library, weight: float = OWN) -> FitModel:
         tolerance=_TOLERANCE, step=0.0,
     )  # fmt: skip
     return FitModel(
-        parts=("collective",), least=1, columns=lambda cases: _Columns(prior, arrays(cases, prior)),
+        parts=("collective",), least=1, columns=lambda cases: CollectiveRuns.of(cases, prior),
         space=lambda _cases, _prior: space, groups=lambda _: {}, folds=_sizes, whole=True, warm=False,
     )  # fmt: skip
 
@@ -198,19 +200,6 @@ def _sizes(cases: Sequence[CollectiveCase]) -> list[str]:
     return [str(sizes.index(c.size) % FOLDS) for c in cases]
 
 
-@frozen
-class _Columns:
-    """Rows for the protocols of a library."""
-
-    library: Library
-    rows: CollectiveRuns
-
-    def times(self, values: Mapping[str, Any]) -> Mapping[Part, Any]:
-        """The computed times [s] by other values of its parameters: one set for all rows."""
-        one = {name: value if np.ndim(value) == 0 else value[0] for name, value in values.items()}
-        return {"collective": times(_with(self.library, one), self.rows)}
-
-
 def solved(cases: Sequence[CollectiveCase], prior: Library, weight: float = OWN) -> Library:
     """The library that a fit finds."""
     return _with(prior, model(prior, weight).solve(cases).values())
@@ -218,7 +207,7 @@ def solved(cases: Sequence[CollectiveCase], prior: Library, weight: float = OWN)
 
 def errors_of(library: Library, cases: Sequence[CollectiveCase]) -> Any:
     """Computed over measured time minus 1 of each row."""
-    return times(library, arrays(cases, library)) / np.array([c.seconds for c in cases]) - 1.0
+    return CollectiveRuns.of(cases, library).times({})["collective"] / np.array([c.seconds for c in cases]) - 1.0
 
 
 def fit_collectives(
@@ -241,10 +230,14 @@ def fit_collectives(
     """
     if framework not in LIBRARIES:
         raise UsageError(f"no collective library is named {framework!r}; expected one of {', '.join(LIBRARIES)}")
-    by_chip = {c: some for c, some in _by_chip(cases, framework).items() if len(some) >= LEAST or c in priors}
+    by_chip = _by_chip(cases, framework, priors)
     if not by_chip:
         raise UsageError(f"too few rows of {framework}; expected at least {LEAST} of a chip")
-    bases = _bases(cases, framework)
+    # For each chip the fit of the library that a framework uses where its own kernels do not apply.
+    base = BASE.get(framework, "")
+    of_base = _by_chip(cases, base, least=1)
+    pooled = _pooled(of_base, base, {}) if of_base else None
+    bases = {chip: solved(some, pooled) for chip, some in of_base.items() if pooled}
     pooled = _pooled(by_chip, framework, bases)
     results = []
     for chip, some in by_chip.items():
@@ -257,32 +250,26 @@ def fit_collectives(
         # Rows of one size cannot be held out by size; what is known without them is the prior.
         by_size = _held_out(of, some, _sizes(some))
         by_size = errors_of(prior, some) if by_size is None else by_size
-        by_cell = _held_out(of, some, [f"{c.kind} {c.ranks}" for c in some])
-        beyond, elsewhere = [] if by_cell is None else [by_cell], None
         others = {name: each for name, each in by_chip.items() if name != chip}
+        elsewhere = None
         if others:
             near = nearest(chip, others)[0]
             without = _pooled(others, framework, {k: v for k, v in bases.items() if k != chip})
             elsewhere = errors_of(solved(others[near], _prior(without, bases.get(near))), some)
-            beyond.append(elsewhere)
-        else:
-            beyond += _left_out([c for c in cases if c.framework != framework])
+        far = [_held_out(of, some, [f"{c.kind} {c.ranks}" for c in some]), elsewhere]
+        far += [] if others else _of_other_libraries(cases, framework)
+        beyond = np.concatenate([[], *(each for each in far if each is not None)])
         # The interval is drawn towards that of the prior where there are few rows.
-        drawn = before.drawn(of_rows("collective", by_size, len(some), _ends(by_size)), GROUP)
+        drawn = before.drawn(_group(by_size), GROUP)
         errors = Errors(
-            cases=tuple(some),
-            fit=errors_of(library, some),
-            held_out=by_size,
-            elsewhere=elsewhere,
-            ends=(drawn.low, drawn.high),
-        )
+            cases=tuple(some), fit=errors_of(library, some), held_out=by_size, elsewhere=elsewhere, ends=(drawn.low, drawn.high)
+        )  # fmt: skip
         results.append(
             Fitted(
                 cases=tuple(some), values={n: getattr(library, n) for n in _LIBRARY}, errors={"collective": errors}, chip=chip,
-                framework=framework, found=found, prior=before, library=library,
-                learned=() if found.posterior is None else tuple(found.posterior.learned(values)),
-                beyond=(_beyond(np.concatenate(beyond) if beyond else np.empty(0), some),), groups=tuple(_groups(errors)), note=_note(library, some),
-                fitted_on=_fitted_on(some),
+                framework=framework, found=found, prior=before, library=library, note=_note(library, some),
+                learned=() if found.posterior is None else tuple(found.posterior.learned(values)), groups=tuple(_groups(errors)),
+                beyond=(left_out(beyond, np.arange(len(beyond)), {(c.kind, c.ranks) for c in some}),), fitted_on=_fitted_on(some),
             )
         )  # fmt: skip
     return results
@@ -294,31 +281,24 @@ def _held_out(of: FitModel, cases: Sequence[CollectiveCase], labels: Sequence[st
     return times["collective"] / np.array([c.seconds for c in cases]) - 1.0 if times else None
 
 
-def _by_chip(cases: Sequence[CollectiveCase], framework: str) -> dict[str, list[CollectiveCase]]:
+def _by_chip(
+    cases: Sequence[CollectiveCase], framework: str, priors: Collection[str] = (), least: int = LEAST
+) -> dict[str, list[CollectiveCase]]:
+    """The rows of a library on each chip that has enough of them, or a prior."""
     own = [case for case in cases if case.framework == framework]
-    return {chip: [c for c in own if c.chip == chip] for chip in dict.fromkeys(c.chip for c in own)}
+    each = {chip: [c for c in own if c.chip == chip] for chip in dict.fromkeys(c.chip for c in own)}
+    return {chip: some for chip, some in each.items() if len(some) >= least or chip in priors}
 
 
-def _left_out(cases: Sequence[CollectiveCase]) -> list[Any]:
+def _of_other_libraries(cases: Sequence[CollectiveCase], framework: str) -> list[Any]:
     """Errors of the chips of other libraries, each with a fit to the other chips: how a library transfers to a chip."""
     errors = []
-    for framework in sorted({c.framework for c in cases} - BASE.keys()):
-        by_chip = {chip: some for chip, some in _by_chip(cases, framework).items() if len(some) >= LEAST}
-        for chip, some in by_chip.items():
-            others = {name: each for name, each in by_chip.items() if name != chip}
-            if others:
-                errors.append(errors_of(_pooled(others, framework, {}), some))
+    for other in sorted({c.framework for c in cases} - BASE.keys() - {framework}):
+        by_chip = _by_chip(cases, other)
+        for chip, some in by_chip.items() if len(by_chip) > 1 else ():
+            rest = {name: each for name, each in by_chip.items() if name != chip}
+            errors.append(errors_of(_pooled(rest, other, {}), some))
     return errors
-
-
-def _bases(cases: Sequence[CollectiveCase], framework: str) -> dict[str, Library]:
-    """For each chip the fit of the library that a framework uses where its own kernels do not apply."""
-    base = BASE.get(framework)
-    by_chip = {} if base is None else _by_chip(cases, base)
-    if base is None or not by_chip:
-        return {}
-    pooled = _pooled(by_chip, base, {})
-    return {chip: solved(some, pooled) for chip, some in by_chip.items()}
 
 
 def _pooled(by_chip: Mapping[str, Sequence[CollectiveCase]], framework: str, bases: Mapping[str, Library]) -> Library:
@@ -337,6 +317,12 @@ def _prior(library: Library, base: Library | None) -> Library:
     return attrs.evolve(library, protocols=tuple(known.get(p.name, p) for p in library.protocols))
 
 
+def _group(errors: Any, **more: Any) -> GroupErrors:
+    """A group of rows with these errors, each of which counts as a cluster."""
+    rows = np.arange(len(errors))
+    return of_rows("collective", errors, len(rows), interval(1.0 / (1.0 + errors), rows), **more)
+
+
 def _groups(errors: Errors) -> list[GroupErrors]:
     """The errors of held-out rows over the network; within servers by size: latency, switch of protocols, and rate."""
     sizes = np.array([c.size for c in errors.cases])
@@ -345,22 +331,15 @@ def _groups(errors: Errors) -> list[GroupErrors]:
     found = []
     for scale, low, high in spans:
         mask = (sizes > low) & (sizes <= high) & ((servers > 1.0) == (scale == "cluster"))
-        if (rows := int(mask.sum())) >= GROUP:
-            off, span = errors.held_out[mask], (float(sizes[mask].min()), float(sizes[mask].max()))
-            found.append(of_rows("collective", off, rows, _ends(off), scale=scale, size=span))
+        if mask.sum() >= GROUP:
+            span = (float(sizes[mask].min()), float(sizes[mask].max()))
+            found.append(_group(errors.held_out[mask], scale=scale, size=span))
     return found
-
-
-def _beyond(errors: Any, cases: Sequence[CollectiveCase]) -> Beyond:
-    """The interval of rows of held-out chips, and of held-out collectives and numbers of ranks."""
-    if not len(errors):
-        return Beyond(EXPONENT, None)
-    return Beyond(EXPONENT, Elsewhere(len(errors), len({(c.kind, c.ranks) for c in cases}), *_ends(errors)))
 
 
 def _note(library: Library, cases: Sequence[CollectiveCase]) -> str:
     """Note on parameters that no row of the chip determines: those of the pooled fit, or typical ones; may be empty."""
-    used = {int(i) for i in _each(library, arrays(cases, library)).argmin(axis=1)}
+    used = {int(i) for i in CollectiveRuns.of(cases, library).by_protocol(library).argmin(axis=1)}
     unused = [p.name for i, p in enumerate(library.protocols) if i not in used]
     unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in cases)]
     if all(c.inputs["servers"] == 1.0 for c in cases):
@@ -371,17 +350,8 @@ def _note(library: Library, cases: Sequence[CollectiveCase]) -> str:
 def _fitted_on(cases: Sequence[CollectiveCase]) -> dict[str, Any]:
     """The object ``fitted_on`` of the calibration."""
     versions = sorted({text for c in cases if (text := c.row.get("framework_version"))})
-    spans = {
-        n: {"low": round(min(v)), "high": round(max(v))}
-        for n in ("ranks", "size", "servers")
-        for v in [[c.inputs[n] for c in cases]]
-    }
+    spans = {n: {"low": round(a), "high": round(b)} for n, (a, b) in ranges([c.inputs for c in cases]).items()}
     return {
         "chips": [cases[0].chip], **({"versions": versions} if versions else {}), "ranks": spans["ranks"],
         "collectives": sorted({c.kind for c in cases}), "size": spans["size"], "servers": spans["servers"],
     }  # fmt: skip
-
-
-def _ends(errors: Any) -> tuple[float, float]:
-    """The interval of measured over computed time that contains a share of the next rows."""
-    return interval(1.0 / (1.0 + errors), np.arange(len(errors)))

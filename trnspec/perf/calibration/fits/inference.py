@@ -88,22 +88,20 @@ class InferenceRuns:
     interrupted: Any
     host: Any = field(repr=False)
 
-    def times(self, values: Mapping[str, Any] | Serving) -> dict[Part, Any]:
+    def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
         """The computed times per output token, and times to first token after the prefills that are queued before [s].
 
         Args:
-            values: Serving efficiency; as a mapping also ``hop``, the time of a step of a ring whose latency is not published.
+            values: Serving efficiency; of a fit also ``hop``, the time of a step of a ring whose latency is not published.
         """
-        if isinstance(values, Serving):
-            return self._times(self.machine, values)
-        parameters = dict(values)
-        hop = parameters.pop("hop", 0.0)
-        *inner, network = self.machine.levels
-        step = hop + np.zeros(len(self.host))
-        inner = [attrs.evolve(each, hop=np.where(each.hop > 0.0, each.hop, hop), step=step) for each in inner]
-        return self._times(attrs.evolve(self.machine, levels=(*inner, network)), Serving(**parameters))
-
-    def _times(self, machine: Machine, serving: Serving) -> dict[Part, Any]:
+        serving = Serving(**{name: value for name, value in values.items() if name != "hop"})
+        machine = self.machine
+        if "hop" in values:
+            hop = values["hop"]
+            *inner, network = machine.levels
+            step = hop + np.zeros(len(self.host))
+            inner = [attrs.evolve(each, hop=np.where(each.hop > 0.0, each.hop, hop), step=step) for each in inner]
+            machine = attrs.evolve(machine, levels=(*inner, network))
         serving = attrs.evolve(serving, sample=np.where(self.host, serving.sample, 0.0))
         tokens = decode_time(self.model, self.plan, machine, serving)
         if self.interrupted.any():

@@ -21,7 +21,7 @@ from trnspec.perf.calibration.fits.limits import LIMITS
 from trnspec.perf.calibration.fits.search import scale
 from trnspec.perf.calibration.fits.uncertainty import OUTLYING
 from trnspec.perf.calibration.measured.tables import fitted_hashes
-from trnspec.perf.lowering.calibrated import calibrated
+from trnspec.perf.lowering.calibrated import calibrated, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -89,6 +89,8 @@ class FitPrior:
         return attrs.evolve(group, low=low, high=high)
 
 
+_ACHIEVED = [f.name for f in attrs.fields(Achieved)]
+
 TYPICAL = FitPrior()
 """No calibration."""
 
@@ -134,7 +136,7 @@ def prior_of(  # what a calibration is chosen by
         return TYPICAL
     node = next(n for n in graph.of(Calibration) if n.name == known.name)
     # Fits have parameters with limits; whether attention is causal is a property of the rows.
-    values = {n: value for n, value in _stated(node.spec.achieved).items() if n in LIMITS}
+    values = {n: value for n, value in stated(node.spec.achieved, _ACHIEVED).items() if n in LIMITS}
     spread = _spread(graph, of, used)
     phase = "step" if of == "training" else "tpot"
     ends = {phase: (known.low, known.high)} | ({} if known.ttft_interval is None else {"ttft": known.ttft_interval})
@@ -166,11 +168,6 @@ def _named(known: Calibrated, chip: str) -> FitPrior:
     )
 
 
-def _stated(achieved: Achieved) -> dict[str, float]:
-    names = [f.name for f in attrs.fields(Achieved)]
-    return {n: float(figure) for n in names if (figure := getattr(achieved, n)) is not None}
-
-
 def _spread(graph: Graph, of: str, without: Collection[str]) -> dict[str, float]:
     """The standard deviation of each parameter between fits, within :data:`WIDTHS`; several documents of one fit count once."""
     fits = {
@@ -180,7 +177,7 @@ def _spread(graph: Graph, of: str, without: Collection[str]) -> dict[str, float]
     }
     values: dict[str, list[float]] = {}
     for node in fits.values():
-        for name, value in _stated(node.spec.achieved).items():
+        for name, value in stated(node.spec.achieved, _ACHIEVED).items():
             values.setdefault(name, []).append(scale(name, value))
     return {
         name: float(np.clip(np.std(each, ddof=1), *WIDTHS)) for name, each in values.items() if len(each) >= SEVERAL

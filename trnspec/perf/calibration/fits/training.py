@@ -13,7 +13,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import KERNELS, limits
 from trnspec.perf.calibration.fits.search import Space, combined, stacked
-from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import Efficiency, LoweredSystem
 from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import step
@@ -106,19 +106,13 @@ class Batch:
     which: Any
     overlapping: Any = field(repr=False)
 
-    def times(self, values: Mapping[str, Any] | Efficiency) -> dict[Part, Any]:
+    def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
         """The computed times of steps [s]; parameters of a row are those of its chip and era."""
-        return {"step": step(self.model, self.plan, self._machine(values)).total}
-
-    def _machine(self, values: Mapping[str, Any] | Efficiency) -> Machine:
-        machines = [
-            machine(system, values if isinstance(values, Efficiency) else _of_row(values, row), dtype)
-            for system, dtype, row in self.systems
-        ]
-        found = machines[0]
-        if len(machines) > 1:
-            found = combined(machines, self._of_rows)
-        return found if self.overlapping.all() else attrs.evolve(found, overlap=self.overlapping * found.overlap)
+        machines = [machine(system, _of_row(values, row), dtype) for system, dtype, row in self.systems]
+        found = combined(machines, self._of_rows) if len(machines) > 1 else machines[0]
+        if not self.overlapping.all():
+            found = attrs.evolve(found, overlap=self.overlapping * found.overlap)
+        return {"step": step(self.model, self.plan, found).total}
 
     def _of_rows(self, each: Sequence[Any]) -> Any:
         """A number of each system as one of each row: a float where all are equal, so that formulas skip what is absent."""
@@ -131,7 +125,7 @@ def _of_row(values: Mapping[str, Any], row: int) -> Efficiency:
     """The efficiency of a row: floats, or columns of several sets of them."""
     return Efficiency(**{
         name: float(value) if np.ndim(value) == 0 else float(value[row]) if value.ndim == 1 else value[:, min(row, value.shape[1] - 1)][:, None]
-        for name, value in values.items()
+        for name, value in values.items() if value is not None
     })  # fmt: skip
 
 

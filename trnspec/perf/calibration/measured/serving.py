@@ -83,7 +83,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     known = [c for c in read if isinstance(c, ServingCase)]
     if not known:
         return read
-    ideal = ServingRuns.of(known).run(Serving())
+    ideal = ServingRuns.of(known).run({})
     reasons: dict[str, str] = {}
     sweeps: dict[tuple[str, ...], list[str]] = {}
     for i, case in enumerate(known):
@@ -261,14 +261,14 @@ class ServingRuns:
         plan = evolve(self.plan, cache_bytes=cache)
         return evolve(self, plan=plan, most=most_running(self.model, plan, self.machine))
 
-    def times(self, values: Mapping[str, Any] | Serving) -> dict[Part, Any]:
+    def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
         """The computed times per output token and to first token [s], one per row."""
-        found = self.run(values if isinstance(values, Serving) else Serving(**values))
+        found = self.run(values)
         return {"tpot": found.tpot, "ttft": found.ttft}
 
-    def run(self, serving: Serving) -> InFlight:
+    def run(self, values: Mapping[str, Any]) -> InFlight:
         """Latency and throughput, one per row."""
         return in_flight(
-            self.model, self.plan, self.machine, serving,
+            self.model, self.plan, self.machine, Serving(**values),
             requests=self.requests, most=self.most, mixed=self.mixed, separate=self.separate,
         )  # fmt: skip
