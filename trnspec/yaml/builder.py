@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
@@ -331,6 +332,7 @@ class Builder:
 
     def _key(self, frame: _Frame, event: Any, at: tuple[Position, Position], first: int, last: int) -> None:
         text: str = event.value.replace(self._stand_in, ":") if self._stand_in else event.value
+        text = sys.intern(text)  # the same few keys are in all documents
         start, self._end = at
         style, path = event.style, (*frame.path, text)
         self._nodes += 1
