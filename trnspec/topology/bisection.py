@@ -212,7 +212,7 @@ class _WeightMatrix:
         lone = [s for s in range(self.fabric.switches) if s not in linked]
         chips, to_lone, to_linked = full[:n, :n], full[:n, n:][:, lone], full[:n, n:][:, linked]
         sides = [np.array([1.0 if y >> k & 1 else -1.0 for k in range(len(linked))]) for y in range(2 ** len(linked))]
-        best, winner = math.inf, 0
+        best, kept = math.inf, np.ones(self.fabric.size)
         block = 1 << 16
         shifts = np.arange(n, dtype=np.uint32)
         for first in range(0, 1 << (n - 1), block):
@@ -224,28 +224,14 @@ class _WeightMatrix:
             x = ((masks[:, None] >> shifts) & np.uint32(1)) * 2.0 - 1.0
             cost = (chips.sum() - ((x @ chips) * x).sum(axis=1)) / 4
             cost += (to_lone.sum(axis=0) - np.abs(x @ to_lone)).sum(axis=1) / 2
-            if linked:
-                pulls = x @ to_linked
-                inner = between[np.ix_(linked, linked)]
-                options = [(to_linked.sum() - pulls @ y) / 2 + (inner.sum() - y @ inner @ y) / 4 for y in sides]
-                cost += np.min(options, axis=0)
+            pulls, inner = x @ to_linked, between[np.ix_(linked, linked)]
+            options = [(to_linked.sum() - pulls @ y) / 2 + (inner.sum() - y @ inner @ y) / 4 for y in sides]
+            cost += np.min(options, axis=0)
             at = int(cost.argmin())
             if cost[at] < best:
-                best, winner = float(cost[at]), int(masks[at])
-        return self._with_switches(winner, linked)
-
-    def _with_switches(self, mask: int, linked: list[int]) -> frozenset[int]:
-        np, n = self.np, self.nodes
-        chips = np.array([1.0 if mask >> v & 1 else -1.0 for v in range(n)])
-        best, kept = math.inf, np.empty(0)
-        for y in range(2 ** len(linked)):
-            side = np.concatenate([chips, np.sign(chips @ self.full[:n, n:])])
-            side[side == 0] = 1.0
-            for k, s in enumerate(linked):
-                side[n + s] = 1.0 if y >> k & 1 else -1.0
-            weight = self.cost(side)
-            if weight < best:
-                best, kept = weight, side
+                best = float(cost[at])
+                kept[:n], kept[n:] = x[at], np.where(x[at] @ full[:n, n:] < 0, -1.0, 1.0)
+                kept[[n + s for s in linked]] = sides[int(np.argmin([option[at] for option in options]))]
         return frozenset(int(v) for v in np.flatnonzero(kept > 0))
 
 

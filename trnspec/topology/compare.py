@@ -9,13 +9,13 @@ Connected components are matched one by one, so N equal components cost at most 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from trnspec.topology.measures import components, diameter, spheres
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from trnspec.topology.fabric import FabricGraph
 
@@ -61,103 +61,48 @@ def _degrees(fabric: FabricGraph) -> str:
     return ", ".join(f"{chips} with {links}" for links, chips in sorted(counted.items()))
 
 
-class _Colouring:
-    """The vertices of both fabrics in cells; those of the second carry numbers from ``shift`` on."""
-
-    def __init__(self, near: dict[int, Mapping[int, int]], shift: int) -> None:
-        self.near, self.shift = near, shift
-        self.cells: list[set[int]] = []
-        self.cell_of: dict[int, int] = {}
-
-    def copy(self) -> _Colouring:
-        twin = _Colouring(self.near, self.shift)
-        twin.cells = [set(cell) for cell in self.cells]
-        twin.cell_of = dict(self.cell_of)
-        return twin
-
-    def add(self, members: set[int]) -> int:
-        number = len(self.cells)
-        self.cells.append(members)
-        for v in members:
-            self.cell_of[v] = number
-        return number
-
-    def balanced(self, members: set[int]) -> bool:
-        return 2 * sum(v < self.shift for v in members) == len(members)
-
-    def refine(self, queue: list[int]) -> bool:
-        """Split cells until the partition is equitable; False as soon as the two fabrics split differently."""
-        waiting = set(queue)
-        while queue:
-            number = queue.pop()
-            waiting.discard(number)
-            seen: dict[int, list[int]] = defaultdict(list)
-            for v in self.cells[number]:
-                for u, links in self.near[v].items():
-                    seen[u].append(links)
-            touched: dict[int, dict[tuple[int, ...], set[int]]] = defaultdict(lambda: defaultdict(set))
-            for u, counts in seen.items():
-                touched[self.cell_of[u]][tuple(sorted(counts))].add(u)
-            for cell, groups in touched.items():
-                parts = list(groups.values())
-                rest = len(self.cells[cell]) - sum(map(len, parts))
-                if rest == 0 and len(parts) == 1:
-                    continue
-                if not all(map(self.balanced, parts)):
-                    return False
-                if rest == 0:
-                    # A cell never becomes empty: its largest part keeps its number.
-                    parts.sort(key=len)
-                    parts.pop()
-                for part in parts:
-                    self.cells[cell] -= part
-                    new = self.add(part)
-                    if new not in waiting:
-                        waiting.add(new)
-                        queue.append(new)
-                if cell not in waiting:
-                    waiting.add(cell)
-                    queue.append(cell)
-        return True
-
-    def single_out(self, v: int, u: int) -> bool:
-        """Match ``v`` of the first fabric with ``u`` of the second, and refine."""
-        cell = self.cell_of[v]
-        self.cells[cell] -= {v, u}
-        return self.refine([self.add({v, u})])
-
-    def open_cell(self) -> set[int] | None:
-        """The smallest cell in which the match is not decided; None when all are."""
-        return min((cell for cell in self.cells if len(cell) > 2), key=len, default=None)
+Colours = dict[int, int]
+"""The colour of each vertex; those of the second fabric are numbered from ``shift`` on."""
 
 
 def _match(a: FabricGraph, b: FabricGraph, part_a: frozenset[int], part_b: frozenset[int]) -> bool:
     """Whether one connected component can be mapped onto another."""
     shift = a.size
-    near: dict[int, Mapping[int, int]] = {v: Counter(a.adjacency[v]) for v in part_a}
-    near |= {u + shift: Counter(w + shift for w in b.adjacency[u]) for u in part_b}
-    start = _Colouring(near, shift)
-    chips = {v for v in part_a if not a.is_switch(v)} | {u + shift for u in part_b if not b.is_switch(u)}
-    cells = [cell for cell in (chips, set(near) - chips) if cell]
-    if not all(map(start.balanced, cells)) or not start.refine([start.add(cell) for cell in cells]):
-        return False
+    near = {v: a.adjacency[v] for v in part_a}
+    near |= {u + shift: tuple(w + shift for w in b.adjacency[u]) for u in part_b}
     # Depth first, with the remaining choices at each depth.
-    stack: list[Iterator[_Colouring]] = [iter([start])]
+    stack: list[Iterator[Colours]] = [
+        iter([{v: int(b.is_switch(v - shift) if v >= shift else a.is_switch(v)) for v in near}])
+    ]
     while stack:
-        colouring = next(stack[-1], None)
-        if colouring is None:
+        colours = next(stack[-1], None)
+        if colours is None:
             stack.pop()
-            continue
-        cell = colouring.open_cell()
-        if cell is None:
-            return True  # where each cell is a pair and the partition is equitable, the pairs are an isomorphism
-        stack.append(_choices(colouring, cell))
+        elif (cells := _refined(near, colours, shift)) is not None:
+            cell = min((c for c in cells if len(c) > 2), key=len, default=None)
+            if cell is None:
+                return True  # where each cell is a pair and the partition is equitable, the pairs are an isomorphism
+            stack.append(_choices(cells, cell, shift))
     return False
 
 
-def _choices(colouring: _Colouring, cell: set[int]) -> Iterator[_Colouring]:
+def _refined(near: dict[int, tuple[int, ...]], colours: Colours, shift: int) -> list[list[int]] | None:
+    """The cells of the coarsest equitable partition; ``None`` where the fabrics differ in the size of a cell."""
+    known = 0
+    while True:
+        cells: dict[tuple[int, ...], list[int]] = {}
+        for v, others in near.items():
+            cells.setdefault((colours[v], *sorted([colours[u] for u in others])), []).append(v)
+        if any(2 * sum(v < shift for v in cell) != len(cell) for cell in cells.values()):
+            return None
+        if len(cells) == known:
+            return list(cells.values())
+        known = len(cells)
+        colours = {v: number for number, cell in enumerate(cells.values()) for v in cell}
+
+
+def _choices(cells: list[list[int]], cell: list[int], shift: int) -> Iterator[Colours]:
+    """Match the first vertex of a cell with each of the second fabric in turn."""
+    colours = {v: number for number, each in enumerate(cells) for v in each}
     v = min(cell)
-    for u in sorted(w for w in cell if w >= colouring.shift):
-        trial = colouring.copy()
-        if trial.single_out(v, u):
-            yield trial
+    yield from (colours | {v: len(cells), u: len(cells)} for u in cell if u >= shift)
