@@ -1,4 +1,4 @@
-"""trnspec.checks.reconcile.prices: what is known of each price, copies, and the likely cause of a wrong one."""
+"""trnspec.checks.reconcile.quotes: what is known of each price, copies, and the likely cause of a wrong one."""
 
 import functools
 from typing import Any
@@ -7,16 +7,18 @@ import attrs
 import pytest
 
 from tests.support.rules import bare, linked, put, shipped
-from trnspec.checks.reconcile.prices import (
+from trnspec.checks.reconcile.quotes import (
     COPIED,
-    Offer,
-    PriceConflict,
+    KnownQuote,
+    QuoteConflict,
     _blamed,
     _bounds,
     _code,
     _copies,
     _implausible,
+    _informative,
     _levels,
+    _price_order,
     _support,
     likely_cause,
     market,
@@ -26,14 +28,14 @@ from trnspec.model.quotes import Price
 
 
 @functools.cache
-def offers() -> tuple[Offer, ...]:
-    return tuple(offer for offer in market(shipped()).offers if offer.site.claim is None)
+def offers() -> tuple[KnownQuote, ...]:
+    return tuple(offer for offer in market(shipped()).quotes if offer.site.claim is None)
 
 
 def test_sizes_and_rates_are_those_of_the_servers() -> None:
     """Chips, processors and host memory [B]; dense 16-bit PFLOPS of all chips."""
     for offer in offers():
-        spec, chip = offer.server.spec, shipped().named(offer.chip).spec
+        spec, chip = offer.subject.spec, offer.chip.spec
         assert offer.sizes == (spec.chips.count, spec.host.vcpus, float(spec.host.memory.value.value))
         assert offer.rate == pytest.approx(float(chip.peak.dense.bf16.value.value) * spec.chips.count / 1e15)
         assert offer.value == float(offer.document.spec.hourly[offer.place].value.value)
@@ -43,28 +45,28 @@ def test_sizes_and_rates_are_those_of_the_servers() -> None:
 @pytest.mark.parametrize(("at", "index"), [("host.vcpus", 1), ("host.memory", 2), ("host", None)])
 def test_sizes_that_are_not_known(at: str, index: int | None) -> None:
     """Are 0, and are not compared."""
-    changed = market(put(bare(), "trn1.32xlarge", at, None)).offers
-    found = {offer.sizes for offer in changed if offer.server.name == "trn1.32xlarge"}
-    (known,) = {offer.sizes for offer in offers() if offer.server.name == "trn1.32xlarge"}
+    changed = market(put(bare(), "trn1.32xlarge", at, None)).quotes
+    found = {offer.sizes for offer in changed if offer.subject.name == "trn1.32xlarge"}
+    (known,) = {offer.sizes for offer in offers() if offer.subject.name == "trn1.32xlarge"}
 
     assert found == {tuple(0.0 if n and index in (None, n) else size for n, size in enumerate(known))}
 
 
-def made(offer: Offer, **changes: Any) -> Offer:
+def made(offer: KnownQuote, **changes: Any) -> KnownQuote:
     return attrs.evolve(offer, **changes)
 
 
 @pytest.mark.parametrize(
     ("changes", "digits", "copied"),
     [
-        ({"chip": "other"}, COPIED, True),
-        ({"chip": "other"}, COPIED - 1, False),
+        ({"chip": shipped().named("trainium3")}, COPIED, True),
+        ({"chip": shipped().named("trainium3")}, COPIED - 1, False),
         ({"sizes": (3.0, 1.0, 1.0)}, COPIED, True),
         # Sizes of processors and memory do not make it another system.
         ({}, COPIED, False),
         # Of another region one digit more.
-        ({"chip": "other", "place": "eu-north-1"}, COPIED, False),
-        ({"chip": "other", "place": "eu-north-1"}, COPIED + 1, True),
+        ({"chip": shipped().named("trainium3"), "place": "eu-north-1"}, COPIED, False),
+        ({"chip": shipped().named("trainium3"), "place": "eu-north-1"}, COPIED + 1, True),
     ],
 )
 def test_copies(changes: dict[str, Any], digits: int, *, copied: bool) -> None:
@@ -80,13 +82,13 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
     """Of the same type before the same place, and that before the same chip."""
     for offer in offers():
         known = [made(o, value=offer.value) for o in offers()]
-        others = [o for o in known if o.server is not offer.server]
+        others = [o for o in known if o.subject is not offer.subject]
         for name in ("type", "place", "chip"):
             others = [o for o in others if getattr(o, name) == getattr(offer, name)] or others
-        first = min(others, key=lambda o: o.server.name).server.name
-        found = likely_cause(PriceConflict("TRN803", offer, None, None, ""), known)
+        first = min(others, key=lambda o: o.subject.name).subject.name
+        found = likely_cause(QuoteConflict("TRN803", offer, None, None, ""), known)
         assert found in {
-            f"{offer.site.value} is the {o.type} price of {o.server.name} in {o.place}" for o in others if o.server.name == first
+            f"{offer.site.value} is the {o.type} price of {o.subject.name} in {o.place}" for o in others if o.subject.name == first
         }  # fmt: skip
     assert {p.spec.type for p in shipped().of(Price)} >= {"on-demand", "spot", "reserved"}
 
@@ -101,19 +103,19 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
     ],
 )
 def test_the_cause_of_a_price_out_of_bounds(value: float, cause: str) -> None:
-    one = made(next(o for o in offers() if o.server.name == "trn1.32xlarge"), value=value)
+    one = made(next(o for o in offers() if o.subject.name == "trn1.32xlarge"), value=value)
 
-    assert likely_cause(PriceConflict("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
-    assert likely_cause(PriceConflict("TRN808", one, None, None, ""), ()) == ""
+    assert likely_cause(QuoteConflict("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
+    assert likely_cause(QuoteConflict("TRN808", one, None, None, ""), ()) == ""
 
 
-def offer(server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any) -> Offer:
+def offer(server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any) -> KnownQuote:
     """A price of the small catalog as another one: of another type, term, place, date or value."""
-    known = next(o for o in market(linked()).offers if o.server.name == server)
+    known = next(o for o in market(linked()).quotes if o.subject.name == server)
     node = known.document
-    spec = attrs.evolve(node.spec, type=type, term=more.pop("term", None))
+    spec = attrs.evolve(node.spec, term=more.pop("term", None))
     site = Site(attrs.evolve(node, spec=spec), ("spec", "hourly", place), more.pop("claim", None))
-    return made(known, site=site, place=place, **more)
+    return made(known, site=site, type=type, place=place, **more)
 
 
 OTHER_FAMILY = "b2.large"
@@ -170,10 +172,13 @@ def test_levels_of_two_regions(ratio: float, others: tuple[float, ...], *, repor
     """With at least two other servers, and 15 % more and less than they have."""
     pairs = []
     for number, level in enumerate((ratio, *others)):
-        server = offer().server
+        server = offer().subject
         server = attrs.evolve(server, metadata=attrs.evolve(server.metadata, name=f"server-{number}"))
         pairs.append(
-            [made(offer(place=p), server=server, value=v) for p, v in (("eu-north-1", 10 * level), ("us-east-1", 10.0))]
+            [
+                made(offer(place=p), subject=server, value=v)
+                for p, v in (("eu-north-1", 10 * level), ("us-east-1", 10.0))
+            ]
         )
     found = [c for c in _levels([o for pair in pairs for o in pair]) if c.one is pairs[0][0]]
 
@@ -208,8 +213,14 @@ def test_prices_per_rate(type: str, low: float, high: float) -> None:
             assert contradiction.why == "2 PFLOPS of 16-bit numbers"
 
 
-def contradicting(one: Offer, other: Offer | None, bounds: tuple[float, float] | None, code: str) -> PriceConflict:
-    return PriceConflict(code, one, other, bounds, "")
+def _blame(conflicts: list[QuoteConflict], offers: tuple[KnownQuote, ...]) -> list[QuoteConflict]:
+    return list(_blamed(conflicts, _price_order(offers), _informative))
+
+
+def contradicting(
+    one: KnownQuote, other: KnownQuote | None, bounds: tuple[float, float] | None, code: str
+) -> QuoteConflict:
+    return QuoteConflict(code, one, other, bounds, "")
 
 
 def test_the_price_that_most_others_contradict_is_blamed() -> None:
@@ -222,23 +233,23 @@ def test_the_price_that_most_others_contradict_is_blamed() -> None:
         contradicting(also, wrong, (70.0, 100.0), "TRN802"),
         contradicting(wrong, None, (1.0, 60.0), "TRN805"),
     ]
-    (blamed,) = _blamed(pairs, (right, also, wrong))
+    (blamed,) = _blame(pairs, (right, also, wrong))
     assert (blamed.code, blamed.one, blamed.other) == ("TRN802", wrong, also)
     assert blamed.bounds == pytest.approx((16.0, 1600 / 70))
     # One vote each: support comes before the usual price per rate, and that before names and places.
     for per_chip, supporting, expected in ((5.0, (also,), wrong), (5.0, (), right), (1.25, (), wrong)):
         usual = [offer(server="a1.small", value=per_chip)] * 3
-        (blamed,) = _blamed(pairs[:1], (right, wrong, *supporting, *usual))
+        (blamed,) = _blame(pairs[:1], (right, wrong, *supporting, *usual))
         assert blamed.one is expected
     # Without a rate nothing is known to be unusual.
     unrated, unusual = made(right, rate=0.0), made(wrong, value=30.0)
-    (blamed,) = _blamed(
+    (blamed,) = _blame(
         [contradicting(unrated, unusual, (40.0, 160.0), "TRN803")],
         (unrated, unusual, *[offer(server="a1.small", value=1.25)] * 3),
     )
     assert blamed.one is unusual
     same = made(wrong, value=20.0)
-    (blamed,) = _blamed([contradicting(right, same, (40.0, 160.0), "TRN803")], (right, same))
+    (blamed,) = _blame([contradicting(right, same, (40.0, 160.0), "TRN803")], (right, same))
     assert blamed.one is same
 
 
@@ -267,6 +278,6 @@ def test_the_closest_comparison_is_reported() -> None:
         contradicting(one, None, (1.0, 2.0), "TRN805"),
     ]
     for number in range(len(ordered)):
-        found = list(_blamed(ordered[number:][::-1], (one, other, small)))
+        found = list(_blame(ordered[number:][::-1], (one, other, small)))
         assert found[0].code == ordered[number].code
         assert found[0].other is ordered[number].other

@@ -16,8 +16,7 @@ from tests.support.programs import ROOT
 from tests.support.rules import KNOWN, put
 from trnspec.api import graph as load
 from trnspec.api import registry
-from trnspec.checks.reconcile.power import power_conflicts
-from trnspec.checks.reconcile.prices import market
+from trnspec.checks.reconcile.quotes import market, powers
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
 from trnspec.model.quotes import Power
@@ -53,7 +52,7 @@ def context(graph: Graph) -> Graph:
 
 def test_no_findings_in_the_shipped_catalogs(graph: Graph) -> None:
     assert [] == findings(graph, RULES)
-    assert 80 < len(market(graph).offers)
+    assert 80 < len(market(graph).quotes)
 
 
 @pytest.mark.parametrize("changes", [price_changes, power_changes])
@@ -139,6 +138,6 @@ def test_the_power_of_a_chip_is_a_design_power(graph: Graph, type, power, code, 
     plain = graph.replace(name, evolve(graph.named(name).spec, type=type))
     one = put(plain, name, "power", power)
     chip = put(one, "trainium3", "power", "1,000 W")
-    conflicts = [(c.code, c.why) for c in power_conflicts(chip) if c.one.subject.name == "trainium3"]
+    conflicts = [(c.code, c.why) for c in powers(chip).conflicts if c.one.subject.name == "trainium3"]
 
     assert conflicts == ([] if code is None else [(code, why)])

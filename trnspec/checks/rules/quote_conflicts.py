@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.checks.reconcile import power as powers
-from trnspec.checks.reconcile import prices
-from trnspec.checks.reconcile.prices import market
-from trnspec.checks.reconcile.quoted import likely_cause
+from trnspec.checks.reconcile.quotes import likely_cause, market, powers
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import at
 from trnspec.model.quotes import Price
@@ -17,6 +14,7 @@ from trnspec.plugins.api import Finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trnspec.diagnostics import Location
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
@@ -24,29 +22,22 @@ if TYPE_CHECKING:
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
     """The findings of one code on prices and powers that contradict each other or the rate of their chips."""
-    for one in market(graph).conflicts if graph.focused(Price, Server) else ():
-        if one.code != code or (one.other is None and _contradicted(one.one.server, graph)):
-            continue
-        offer, other = one.one, one.other
-        message, see = one.text("USD/h"), () if other is None else (other.site.location,)
-        if code == "TRN808":
-            message = f"{offer} is to the last digit the price of another server: {other}"
-        elif other is None:
-            see = (at(offer.server, ("spec", "chips")),)
-        cause = prices.likely_cause(one, market(graph).offers)
-        yield Finding(offer.site.place, message, f"likely cause: {cause}" if cause else "", see, offer.document)
+    prices = [market(graph)] if graph.focused(Price, Server) else []
     # Findings point into the documents that state a power.
     has_power = any(getattr(n.spec, "power", None) is not None for n in graph.focused())
-    for conflict in powers.power_conflicts(graph) if has_power else ():
-        if conflict.code == code:
-            known, against, cause = (
-                conflict.one,
-                conflict.other,
-                likely_cause(conflict, conflict.one.count, "W", "power"),
-            )
-            see = () if against is None else (at(against.document, ("spec", "power")),)
+    for known in [*prices, *([powers(graph)] if has_power else [])]:
+        for conflict in known.conflicts:
+            one, other, is_price = conflict.one, conflict.other, known in prices
+            if conflict.code != code or (is_price and other is None and _contradicted(one.subject, graph)):
+                continue
+            see: tuple[Location, ...] = ()
+            if other is not None:
+                see = (other.site.location if is_price else at(other.document, other.site.place),)
+            elif is_price:
+                see = (at(one.subject, ("spec", "chips")),)
+            cause = likely_cause(conflict, known.quotes if is_price else ())
             hint = f"likely cause: {cause}" if cause else ""
-            yield Finding(("spec", "power"), conflict.text("W"), hint, see, known.document)
+            yield Finding(one.site.place, conflict.text(), hint, see, one.document)
 
 
 def _contradicted(server: Node[Server], graph: Graph) -> bool:

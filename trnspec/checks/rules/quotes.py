@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile import power as powers
+from trnspec.checks.reconcile.quotes import OF_PACKAGE
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.composition import chips
 from trnspec.graph.currency import months_between
@@ -162,8 +162,8 @@ def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:
     if chips(graph, subject) is None:
         message = f"{subject.name} is a {subject.kind}, which has no chips, and so no power"
         yield Finding(("spec", "of"), message, "name a chip, a server or an UltraServer")
-    elif spec.scope is not None and is_chip is not (spec.scope in powers.OF_PACKAGE):
-        allowed = " or ".join(powers.OF_PACKAGE) if is_chip else "system or rack"
+    elif spec.scope is not None and is_chip is not (spec.scope in OF_PACKAGE):
+        allowed = " or ".join(OF_PACKAGE) if is_chip else "system or rack"
         yield Finding(("spec", "scope"), f"{spec.scope} is not a scope of a {subject.kind}", f"write {allowed}")
 
 
