@@ -68,25 +68,25 @@ class PropertyRow:
     note: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class MachineComparison:
     """A machine compared with a catalog.
 
     Attributes:
         machine: The machine.
+        reason: How the server is known, or why it is not.
         server: The server that it was compared with; empty if it is not known.
         chip: The chip of its devices; empty if it is not known.
-        reason: How the server is known, or why it is not.
         candidates: Servers of the catalog that the description fits, if it does not name one.
         rows: The properties.
     """
 
     machine: HostMachine
-    server: str
-    chip: str
     reason: str
-    candidates: tuple[str, ...]
-    rows: tuple[PropertyRow, ...]
+    server: str = ""
+    chip: str = ""
+    candidates: tuple[str, ...] = ()
+    rows: tuple[PropertyRow, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -106,15 +106,20 @@ def compare(graph: Graph, machine: HostMachine, name: str | None = None) -> Mach
     Raises:
         UsageError: The document of that name is not a server; or no document has the name of the products.
     """
+
+    def compared(server: Node[Server], reason: str) -> MachineComparison:
+        rows = tuple(_rows(graph, machine, server))
+        return MachineComparison(machine, reason, server.name, server.spec.chips.chip.name, rows=rows)
+
     if name is not None:
         node = graph.named(name)
         if not isinstance(node.spec, Server):
             raise UsageError(f"{node.name} is a {node.kind}; a machine is compared with a Server")
-        return _compared(graph, machine, node, "as requested")
+        return compared(node, "as requested")
     products = sorted({d.name for d in machine.devices if d.name})
-    known = graph.aliases.get(machine.instance_type) if machine.instance_type else None
-    if known is not None and isinstance(graph.nodes[known].spec, Server):
-        return _compared(graph, machine, graph.nodes[known], f"the instance type is {machine.instance_type}")
+    known = graph.lookup(machine.instance_type, Server) if machine.instance_type else None
+    if known is not None:
+        return compared(known, f"the instance type is {machine.instance_type}")
     chips = {p: chip for p in products if (chip := _chip(graph, p)) is not None}
     if products and not any(a.startswith(_VENDOR) for c in graph.of(Chip) for a in c.metadata.aliases):
         hint = "install trnspec-nvidia, or name its catalog with --catalog"
@@ -124,29 +129,22 @@ def compare(graph: Graph, machine: HostMachine, name: str | None = None) -> Mach
     if machine.instance_type:
         what = f"the catalog has no {machine.instance_type}; {what}"
     if len(fitting) == 1:
-        return _compared(graph, machine, fitting[0], f"{what}: only {fitting[0].name} has these")
+        return compared(fitting[0], f"{what}: only {fitting[0].name} has these")
     if fitting:
         tables = [{r.property: r for r in _rows(graph, machine, s)} for s in fitting]
-        shared = tuple(_shared(tables))
-        chips_of = {s.spec.chips.chip.name for s in fitting}
-        return MachineComparison(
-            machine=machine,
-            server="",
-            chip=chips_of.pop() if len(chips_of) == 1 else "",
-            reason=f"{what}: several servers have these",
-            candidates=tuple(s.name for s in fitting),
-            rows=shared,
-        )
+        same, names = _alike(s.spec.chips.chip.name for s in fitting), tuple(s.name for s in fitting)
+        reason = f"{what}: several servers have these"
+        return MachineComparison(machine, reason, chip=same, candidates=names, rows=tuple(_shared(tables)))
     reason = f"{what}: no server of the catalog has these"
     missing = [p for p in products if p not in chips]
     if missing:
         reason = f"{what}: no chip of the catalog is called {', '.join(missing)}"
     elif not products and not any(_is_neuron(c) and c.name.startswith("inf") for c in graph.of(Chip)):
         reason += "; those of Inferentia are in trnspec-inferentia"
-    only = next(iter(chips.values())) if len(chips) == 1 and not missing else None
-    rows = tuple(_of_chip(graph, machine, only)) if only is not None else ()
-    name = only.name if only is not None else ""
-    return MachineComparison(machine=machine, server="", chip=name, reason=reason, candidates=(), rows=rows)
+    if len(chips) != 1 or missing:
+        return MachineComparison(machine, reason)
+    (only,) = chips.values()
+    return MachineComparison(machine, reason, chip=only.name, rows=tuple(_of_chip(graph, machine, only)))
 
 
 _VENDOR = "nvidia-"
@@ -169,9 +167,7 @@ def _alike(texts: Iterable[str]) -> str:
 
 
 def _chip(graph: Graph, product: str) -> Node[Chip] | None:
-    name = graph.aliases.get(slug(product))
-    found = None if name is None else graph.nodes[name]
-    return found if found is not None and isinstance(found.spec, Chip) else None
+    return graph.lookup(slug(product), Chip)
 
 
 def _described(machine: HostMachine) -> str:
@@ -200,17 +196,6 @@ def _is_neuron(chip: Node[Chip]) -> bool:
     """Whether the Neuron tools list this chip: its cores are NeuronCores."""
     cores = chip.spec.cores
     return cores is not None and cores.core.name.startswith("neuroncore")
-
-
-def _compared(graph: Graph, machine: HostMachine, server: Node[Server], reason: str) -> MachineComparison:
-    return MachineComparison(
-        machine=machine,
-        server=server.name,
-        chip=server.spec.chips.chip.name,
-        reason=reason,
-        candidates=(),
-        rows=tuple(_rows(graph, machine, server)),
-    )
 
 
 def _rows(graph: Graph, machine: HostMachine, server: Node[Server]) -> Iterator[PropertyRow]:
