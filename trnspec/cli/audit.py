@@ -66,7 +66,7 @@ _LABEL = max(map(len, _VERDICTS))
     "Machine",
     "Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
 )
-@option("--stale", "Age", "List the values whose newest source is older than --older-than.", is_flag=True)
+@option("--stale", "Age", "List the values whose newest source is older than --older-than.")
 @option("--older-than AGE", "Age", "The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]")
 @option(
     "--pages DIR",

@@ -60,7 +60,7 @@ def check_options(command: F) -> F:
     shown = {"--check": "list the files that would change", "--diff": "print what would change"}
     for name, effect in reversed(shown.items()):
         text = f"Write nothing; {effect}, with exit status 1."
-        command = option(name, "Output", text, is_flag=True)(command)
+        command = option(name, "Output", text)(command)
     return command
 
 

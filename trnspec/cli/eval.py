@@ -179,7 +179,7 @@ def evaluator_command(
     @catalog_options
     @table_options
     @format_option
-    @option("--full", "Output", "Print the page in full, not its first 40 lines.", is_flag=True)
+    @option("--full", "Output", "Print the page in full, not its first 40 lines.")
     @option("--plot FILE", "Output", "Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
     @option("--table TITLE", "Output", "The table that --format csv prints.")
     def run(format_: str, **options: Any) -> None:

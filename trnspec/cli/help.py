@@ -56,26 +56,29 @@ def new_option(usage: str, group: str, text: str, **more: Any) -> click.Option:
 
     Args:
         usage: How it is written, and the name of its parameter in lower case where that is another one:
-            ``--verdict VERDICT verdicts``; a flag or a choice has no metavar.
+            ``--verdict VERDICT verdicts``; a choice has no metavar, an option without both is a flag.
         group: The heading under which it is listed.
-        text: Its help.
+        text: Its help; a default is added.
         more: Other arguments of :class:`click.Option`.
     """
-    names, metavar = _usage(usage)
-    return GroupedOption(names, group=group, help=text, metavar=metavar, **more)
+    names, described = _described(usage, text, more)
+    return GroupedOption(names, group=group, **described)
 
 
 def option(usage: str, group: str, text: str, **more: Any) -> Callable[[F], F]:
     """Decorator of a command that adds an option; the arguments are those of :func:`new_option`."""
-    names, metavar = _usage(usage)
-    return click.option(*names, cls=GroupedOption, group=group, help=text, metavar=metavar, **more)
+    names, described = _described(usage, text, more)
+    return click.option(*names, cls=GroupedOption, group=group, **described)
 
 
-def _usage(usage: str) -> tuple[list[str], str | None]:
-    """The names of an option and of its parameter, and its metavar."""
+def _described(usage: str, text: str, more: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The names of an option and of its parameter, and what it is."""
     words = usage.split()
     names = [word for word in words if word.startswith("-") or (word.isidentifier() and word.islower())]
-    return names, " ".join(word for word in words if word not in names) or None
+    metavar = " ".join(word for word in words if word not in names) or None
+    default = more.get("default")
+    about = {"help": text, "metavar": metavar, "show_default": default is not None and not isinstance(default, bool)}
+    return names, {**about, **({"is_flag": True} if metavar is None and "type" not in more else {}), **more}
 
 
 def documented(

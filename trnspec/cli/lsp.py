@@ -11,7 +11,7 @@ from trnspec.errors import UsageError
     ("trnspec lsp", "The command to name in the settings of an editor:"),
     ("trnspec --no-plugins lsp", "The same without code of plugins:"),
 )
-@option("--stdio", "Protocol", "Talk on standard input and output, as without it; some editors add it.", is_flag=True)
+@option("--stdio", "Protocol", "Talk on standard input and output, as without it; some editors add it.")
 def command(*, stdio: bool) -> None:  # noqa: ARG001  # there is no other way
     """Start the language server, for editors: it talks on standard input and output.
 

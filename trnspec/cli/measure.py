@@ -40,12 +40,7 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 )
 @option("--device", "Measurements", "What to measure; a GPU if any.", type=click.Choice(["cuda", "cpu"]))
 @option("--only", "Measurements", "Measure only this; may be repeated.", multiple=True, type=click.Choice(PARTS))
-@option(
-    "--small",
-    "Measurements",
-    "Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
-    is_flag=True,
-)
+@option("--small", "Measurements", "Small shapes and few repetitions: seconds, not minutes; always so on a processor.")
 @option(
     "--ranks N",
     "Measurements",
@@ -67,16 +62,16 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 @option(
     "--calibration NAME",
     "Hardware",
-    "The calibration to compare with; none for the published figures alone.  [default: auto]",
+    "The calibration to compare with; none for the published figures alone.",
     default="auto",
 )
 @option("--out DIR", "Output", "Write tables and documents into this catalog folder.")
-@option("--name NAME", "Output", "Names begin with it.  [default: measured]", default="measured")
-@option("--force", "Output", "Overwrite existing files.", is_flag=True)
+@option("--name NAME", "Output", "Names begin with it.", default="measured")
+@option("--force", "Output", "Overwrite existing files.")
 @option(
     "--format form",
     "Output",
-    "How the comparison is printed.  [default: text]",
+    "How the comparison is printed.",
     type=click.Choice(["text", "json"]),
     default="text",
 )

@@ -182,7 +182,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
     text = "A value, by its path below spec: --set memory.capacity='96 GiB'; may be repeated."
     params += [
         new_option("--set PATH=VALUE values", "Document", text, multiple=True, shell_complete=_completed_paths),
-        new_option("--stub", "Output", "Write all fields as comments, to be filled in.", is_flag=True),
+        new_option("--stub", "Output", "Write all fields as comments, to be filled in."),
         new_option("--catalog DIR", "Output", "Also resolve names in this catalog."),
     ]
 

@@ -38,7 +38,7 @@ def command() -> None:
 def _output(function: F) -> F:
     file = NamedPath(dir_okay=False)
     output = option("--output -o FILE", "Output", "Write to FILE: .svg, .png or .pdf.", type=file, required=True)
-    return output(option("--dark", "Output", "Light on dark.", is_flag=True)(function))
+    return output(option("--dark", "Output", "Light on dark.")(function))
 
 
 def _chart(name: str, *examples: tuple[str, str], **more: Any) -> Callable[[Callable[..., Chart]], click.Command]:
@@ -151,16 +151,11 @@ def _read(file: str, evaluator: str) -> list[Row]:
 @click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
 @option("--model MODEL", "Workload", "Draw the parts of this model.")
 @option(
-    "--phase",
-    "Workload",
-    "Phase of the model.",
-    type=click.Choice(["train", "prefill", "decode"]),
-    default="prefill",
-    show_default=True,
+    "--phase", "Workload", "Phase of the model.", type=click.Choice(["train", "prefill", "decode"]), default="prefill"
 )
-@option("--batch SEQUENCES", "Workload", "Batch size.", type=click.IntRange(1), default=1, show_default=True)
-@option("--seq TOKENS", "Workload", "Sequence length.", type=click.IntRange(1), default=4096, show_default=True)
-@option("--dtype DTYPE", "Workload", "Compute dtype.", default="bf16", show_default=True)
+@option("--batch SEQUENCES", "Workload", "Batch size.", type=click.IntRange(1), default=1)
+@option("--seq TOKENS", "Workload", "Sequence length.", type=click.IntRange(1), default=4096)
+@option("--dtype DTYPE", "Workload", "Compute dtype.", default="bf16")
 @_output
 @catalog_options
 def roofline(
@@ -269,7 +264,7 @@ _MOST = 10
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
 @option("--baseline NAME", "Output", "The document that ratios refer to.")
-@option("--full", "Output", f"Draw every figure; by default the {_MOST} most important that differ.", is_flag=True)
+@option("--full", "Output", f"Draw every figure; by default the {_MOST} most important that differ.")
 @_output
 @catalog_options
 def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **options: Any) -> Chart:

@@ -162,9 +162,8 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     "What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
     type=click.Choice([*KINDS]),
     default="generation",
-    show_default=True,
 )
-@option("--into DIR", "Output", "The parent folder of the new one.", default=".", show_default=True)
+@option("--into DIR", "Output", "The parent folder of the new one.", default=".")
 def new(name: str, kind: str, into: str) -> None:
     """Write a working distribution with tests, to start a plugin from.
 

@@ -56,9 +56,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def formats(*names: str) -> Callable[[F], F]:
     """The option ``--format`` of a command that has these formats; the function gets ``format_``."""
-    return option(
-        "--format format_", "Output", "Output format.", type=click.Choice(names), default="text", show_default=True
-    )
+    return option("--format format_", "Output", "Output format.", type=click.Choice(names), default="text")
 
 
 format_option = formats(*FORMATS)
@@ -68,7 +66,7 @@ format_option = formats(*FORMATS)
 def full_option(*former: str) -> Callable[[F], F]:
     """Adds ``--full``, also by its former names, to a command whose page fits a screen; the function gets ``full``."""
     text = f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns."
-    return option(" ".join(["--full", *former]), "Output", text, is_flag=True)
+    return option(" ".join(["--full", *former]), "Output", text)
 
 
 def table_options(command: F) -> F:

@@ -27,7 +27,7 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
         new_option("--assume --set PATH=VALUE assume", "Assumptions", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; "
                    "repeatable.", multiple=True, shell_complete=figure_of_document),
         new_option("--use-claims", "Assumptions", "Evaluate a figure that is not published at every value that a source "
-                   "claims for it.", is_flag=True),
+                   "claims for it."),
         new_option("--sensitivity [ANSWER]", "Analysis", "Add a table of elasticities of an answer, by default the first: its change "
                    "in percent when a figure or a calibrated parameter grows by 1 %.", is_flag=False, flag_value=""),
         new_option("--target ANSWER=VALUE", "Analysis", "Find the value of --vary at which an answer has this value: 'step_time=20 s'."),

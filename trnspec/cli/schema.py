@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     "Write the schema of every kind to DIR/KIND.schema.json.",
     type=NamedPath(file_okay=False),
 )
-@option(
-    "--modeline", "Output", "Print the first line of a document, which names its schema to an editor.", is_flag=True
-)
-@option("--combined", "Output", "Print one schema for documents of all kinds, those of plugins included.", is_flag=True)
+@option("--modeline", "Output", "Print the first line of a document, which names its schema to an editor.")
+@option("--combined", "Output", "Print one schema for documents of all kinds, those of plugins included.")
 def command(kind: str | None, folder: FilePath | None, *, modeline: bool, combined: bool) -> None:
     """Print the JSON Schema of a kind of document; without KIND, list the kinds.
 

@@ -191,7 +191,7 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     params=[former_option("--brief", BRIEF)],
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
-@option("--redo", "Input", "Evaluate parts that are missing, truncated or altered, here.", is_flag=True)
+@option("--redo", "Input", "Evaluate parts that are missing, truncated or altered, here.")
 @option("--results DIR", "Output", "Also write the merged result to this folder.", type=NamedPath(file_okay=False))
 @full_option()
 @format_option

@@ -39,7 +39,7 @@ _Row = tuple[Cell, ...] | str
     ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
 )
 @click.argument("name", shell_complete=documents())
-@option("--reasons", "Output", "Print --full with notes, formulas and the reason of each verdict.", is_flag=True)
+@option("--reasons", "Output", "Print --full with notes, formulas and the reason of each verdict.")
 @full_option()
 @format_option
 @catalog_options

@@ -63,12 +63,7 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
 @option(
-    "--port PORT",
-    "Output",
-    "The port on 127.0.0.1; 0 for any free one.",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
+    "--port PORT", "Output", "The port on 127.0.0.1; 0 for any free one.", type=click.IntRange(0, 65535), default=8000
 )
 def serve_(folder: FilePath, port: int) -> None:
     """Serve a site that trnspec site build wrote, to programs of this machine only, until interrupted."""

@@ -29,13 +29,8 @@ if TYPE_CHECKING:
     ("trnspec source --rank third-party --adopted", "Adopted values that are not from the vendor:"),
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))
-@option(
-    "--rank RANK",
-    "Catalog",
-    f"Only sources of this rank: {', '.join(RANKS)}.",
-    type=click.Choice(RANKS),
-)
-@option("--adopted", "Output", "Print only adopted values, not other claims.", is_flag=True)
+@option("--rank RANK", "Catalog", f"Only sources of this rank: {', '.join(RANKS)}.", type=click.Choice(RANKS))
+@option("--adopted", "Output", "Print only adopted values, not other claims.")
 @table_options
 @format_option
 @catalog_options

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@option("--format format_", "Output", "Report format.", type=FormatName("reporters"), default="text", show_default=True)
-@option("--table", "Output", "Print the main figures of the checked documents first.", is_flag=True)
+@option("--format format_", "Output", "Report format.", type=FormatName("reporters"), default="text")
+@option("--table", "Output", "Print the main figures of the checked documents first.")
 @option(
     "--select CODE",
     "Findings",
@@ -68,13 +68,12 @@ if TYPE_CHECKING:
     "Do not report the findings that trnspec baseline wrote to FILE; list those that no longer occur.",
     type=NamedPath(dir_okay=False),
 )
-@option("--skip-others", "Catalog", "Skip the YAML files of other programs, as pre-commit hooks do.", is_flag=True)
+@option("--skip-others", "Catalog", "Skip the YAML files of other programs, as pre-commit hooks do.")
 @catalogs_option("Also resolve names in this catalog, and check it if no PATH is given; may be repeated.")
 @option(
     "--watch watching",
     "Watch",
     "Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
-    is_flag=True,
 )
 @option(
     "--interval SECONDS",
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
     "How often files are looked at; less often where that takes long.",
     type=click.FloatRange(min=0.05, max=3600),
     default=0.5,
-    show_default=True,
 )
 @click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect
 @click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect
