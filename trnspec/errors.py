@@ -86,6 +86,6 @@ def library(module: str, extra: str = "tables") -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        name = module.partition(".")[0]
+        name = module.removeprefix("google.").partition(".")[0]  # a namespace of several distributions
         why = "is not installed" if getattr(error, "name", None) in {name, module} else f"cannot be imported ({error})"
         raise UsageError(f"{name} {why}; pip install 'trnspec[{extra}]'") from error

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -247,7 +248,7 @@ def test_invalid_document_is_omitted_alone(here, tmp_path) -> None:
 
 
 def test_without_jinja(here, monkeypatch) -> None:
-    monkeypatch.setattr("trnspec.site.build.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     result = here("site", "build", "site")
 
     assert 2 == result.status

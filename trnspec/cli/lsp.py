@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trnspec.cli.help import documented, option
-from trnspec.errors import UsageError
+from trnspec.errors import library
 
 
 @documented(
@@ -18,10 +18,8 @@ def command(*, stdio: bool) -> None:  # noqa: ARG001  # there is no other way
     Findings while typing, hover texts, completion, definitions, references, renaming and code actions. The how-to page
     on editors has the settings for VS Code, Neovim, Helix and Zed. Needs the extra: pip install 'trnspec[lsp]'.
     """
-    try:
-        from trnspec.lsp.server import run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"pygls", "lsprotocol"}:
-            raise
-        raise UsageError(f"{error.name} is not installed; pip install 'trnspec[lsp]'") from error
+    for module in ("lsprotocol", "pygls"):
+        library(module, "lsp")
+    from trnspec.lsp.server import run
+
     run()

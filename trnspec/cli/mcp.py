@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trnspec.cli.help import documented
-from trnspec.errors import UsageError
+from trnspec.errors import library
 
 
 @documented(
@@ -17,10 +17,8 @@ def command() -> None:
     Its tools find, show, compare, check and audit figures of the catalog, run evaluators, and plan runs. Every number has
     unit, interval, source and date. The tools write nothing. Needs the extra: pip install 'trnspec[mcp]'.
     """
-    try:
-        from trnspec.mcp.server import run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "pydantic"}:
-            raise
-        raise UsageError(f"{error.name} is not installed; pip install 'trnspec[mcp]'") from error
+    for module in ("pydantic", "mcp.server.mcpserver"):
+        library(module, "mcp")
+    from trnspec.mcp.server import run
+
     run()

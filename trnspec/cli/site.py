@@ -8,6 +8,7 @@ import click
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import CommandGroup, NamedPath, documented, option
+from trnspec.errors import library
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -44,10 +45,10 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     audit, the topologies, and plans for common questions. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
     """
     from trnspec.api import evaluate
-    from trnspec.site.build import build, require_jinja, write_site
+    from trnspec.site.build import build, write_site
     from trnspec.site.planner import cases
 
-    require_jinja()
+    library("jinja2", "site")  # before anything is computed
     catalog = load_catalog(**options)
     names = [node.name for node in catalog.graph] if plans else []
     pages = build(catalog.graph, cases(lambda name, inputs: evaluate(name, catalog, **inputs), names))

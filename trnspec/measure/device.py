@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -44,16 +44,8 @@ class Device:
 
 
 def torch() -> Any:
-    """The module.
-
-    Raises:
-        UsageError: It is not installed.
-    """
-    try:
-        import torch as module
-    except ImportError as error:
-        raise UsageError("measuring needs PyTorch; install trnspec with the extra measure") from error
-    return module
+    """The module; ``UsageError`` where it is not installed."""
+    return library("torch", "measure")
 
 
 def device_of(kind: DeviceKind | None = None) -> Device:

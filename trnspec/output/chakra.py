@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,11 +120,10 @@ def parsed(file: bytes) -> list[Any]:
 @cache
 def _messages() -> tuple[dict[str, Any], Any]:
     """The classes of the messages, and the function that writes one with its length."""
-    try:
-        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-        from google.protobuf.proto import serialize_length_prefixed
-    except ImportError as error:
-        raise UsageError("Chakra traces need protobuf: pip install 'trnspec[chakra]'") from error
+    library("google.protobuf", "chakra")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf.proto import serialize_length_prefixed
+
     file = descriptor_pb2.FileDescriptorProto(name="trnspec/chakra.proto", package="trnspec.chakra", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     for name, fields in _FIELDS.items():

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.atomic_write import write
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     import os
-    from types import ModuleType
 
     from matplotlib.figure import Figure
 
@@ -194,8 +193,10 @@ class Chart:
         Raises:
             UsageError: matplotlib is not installed.
         """
-        drawn: Figure = _draw().figure(self, dark=dark)
-        return drawn
+        library("matplotlib", "plot")
+        from trnspec.plots.draw import figure
+
+        return figure(self, dark=dark)
 
     def rendered(self, format: str = "svg", *, dark: bool = False) -> bytes:
         """The chart as a file; equal charts give equal bytes with one version of matplotlib.
@@ -208,8 +209,10 @@ class Chart:
             UsageError: There is no such format, or matplotlib is not installed.
         """
         check(f"chart.{format}")
-        contents: bytes = _draw().rendered(self, format, dark=dark)
-        return contents
+        library("matplotlib", "plot")
+        from trnspec.plots.draw import rendered
+
+        return rendered(self, format, dark=dark)
 
     def save(self, file: str | os.PathLike[str], *, dark: bool = False) -> None:
         """Writes the chart; the end of the name decides the format: .svg, .png or .pdf.
@@ -236,13 +239,3 @@ def check(file: str | os.PathLike[str]) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path.name}: the name of a chart ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     return path
-
-
-def _draw() -> ModuleType:
-    try:
-        from trnspec.plots import draw
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "trnspec":
-            raise
-        raise UsageError(f"charts need matplotlib ({error}); pip install 'trnspec[plot]'") from error
-    return draw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from trnspec.catalog.newest import documents_in_order, newest_first
 from trnspec.catalog.system_table import system_table
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.evaluation.measures import measure
 from trnspec.graph.citations import Citation, citations
 from trnspec.graph.fabrics import fabric
@@ -120,18 +119,8 @@ def write_site(folder: FilePath, pages: Mapping[str, bytes]) -> None:
                 file.unlink()
 
 
-def require_jinja() -> None:
-    """Refuses at once, before anything is computed.
-
-    Raises:
-        UsageError: Jinja2 is not installed.
-    """
-    if importlib.util.find_spec("jinja2") is None:
-        raise UsageError("the site needs Jinja2: pip install 'trnspec[site]'")
-
-
 def _templates() -> Environment:
-    require_jinja()
+    library("jinja2", "site")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

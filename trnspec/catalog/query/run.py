@@ -6,6 +6,7 @@ has the documents for which the condition is true. See ``docs/reference/query.md
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -36,7 +37,7 @@ from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
-from trnspec.text_table import Column, InNotebook, table
+from trnspec.text_table import Column, InNotebook, rendered, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,10 +128,8 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
         return abbreviated(f"<Result: {len(self)} documents{undecided}: {names}>")
 
     def __str__(self) -> str:
-        rows = [self.columns, *(tuple("-" if c is None else c.text for c in row) for row in self.cells)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+        rows = [tuple(None if cell is None else cell.text for cell in row) for row in self.cells]
+        return rendered([table(self.columns, rows)], sys.maxsize)
 
 
 def query(

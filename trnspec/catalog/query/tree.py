@@ -64,11 +64,6 @@ class PathTerm:
     text: str
     span: tuple[int, int] = _span()
 
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """Its steps."""
-        return tuple(self.text.split("."))
-
     def __str__(self) -> str:
         return self.text
 

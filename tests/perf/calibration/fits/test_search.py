@@ -105,5 +105,5 @@ def test_the_uncertainty_is_that_of_all_rows() -> None:
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(UsageError, match="fitting needs scipy; install trnspec with the extra calibrate"):
+    with pytest.raises(UsageError, match=r"scipy.*pip install 'trnspec\[calibrate\]'"):
         fitted(ROWS, rows(18))

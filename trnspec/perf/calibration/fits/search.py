@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import library
 from trnspec.model.calibration import SERVING_SHARES, SHARES
 from trnspec.perf.calibration.fits.limits import kernel, limits
 from trnspec.perf.calibration.fits.uncertainty import NONE, OUTLYING, Groups, Posterior, posterior
@@ -172,10 +172,7 @@ def search(
     Raises:
         UsageError: scipy is not installed.
     """
-    try:
-        from scipy.optimize import least_squares
-    except ImportError as error:
-        raise UsageError("fitting needs scipy; install trnspec with the extra calibrate") from error
+    least_squares = library("scipy.optimize", "calibrate").least_squares
     if not groups:
         return SearchResult(space, space.centers)
     names = list(space.typical)
