@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evaluation.page import table_of
+from trnspec.evaluation.result import Suggestion, command
 from trnspec.evaluation.summary import summary_items
 from trnspec.text_table import shown
 
@@ -85,21 +85,13 @@ def _case(phase: str, model: str, load: str, inputs: Mapping[str, Any], evaluati
     keys = [column.key or column.name for column in plans.columns]
     at = [keys.index(name) for name in COLUMNS[phase] if name in keys]
     rows = [row for row in plans.rows if not isinstance(row, str)][:MOST_ROWS]
-    options = [
-        f"--{name}={','.join(map(str, value)) if isinstance(value, tuple) else _text(value)}"
-        for name, value in inputs.items()
-    ]
     return PlannedCase(
         f"{phase}-{model}-{inputs.get('isl', '')}".rstrip("-"),
         phase,
         model,
         load,
-        shlex.join(["trnspec", "plan", phase, *options]),
+        command(Suggestion(f"plan-{phase}", inputs), {}),
         tuple((name, text) for name, text, *_ in summary_items(evaluation)),
         tuple((" ".join(plans.columns[i].name.split()), plans.columns[i].right) for i in at),
         tuple(tuple(shown(row[i]) for i in at) for row in rows),
     )
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

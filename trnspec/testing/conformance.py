@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.changes import attempt
 from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluation.inputs import bound, call, inputs
-from trnspec.evaluation.result import COMMANDS, Evaluation
+from trnspec.evaluation.result import Evaluation, Suggestion, command
 from trnspec.evaluation.runner import run, unsound
 from trnspec.plugins.api import Registry
 
@@ -187,13 +188,13 @@ class EvaluatorConformance:
         """The command of the evaluator gives the same result in a process of its own."""
         given = self.good[0]
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "trnspec"]
-            command += ["--no-plugins"] if self.plugin is builtin else ["--plugin", self.plugin.name]
-            command += [*COMMANDS.get(self.name, ("eval", self.name)), *_options(given), "--format", "json"]
-            command += [] if self.overlay is None else ["--overlay", str(FilePath(self.overlay).resolve())]
+            line = [sys.executable, "-m", "trnspec"]
+            line += ["--no-plugins"] if self.plugin is builtin else ["--plugin", self.plugin.name]
+            line += [*shlex.split(command(Suggestion(self.name, given), {}))[1:], "--format", "json"]
+            line += [] if self.overlay is None else ["--overlay", str(FilePath(self.overlay).resolve())]
             path = os.pathsep.join([*_site(self.plugin, FilePath(folder)), *filter(None, sys.path)])
             done = subprocess.run(  # noqa: S603  # this Python, and options made here
-                command,
+                line,
                 env={**os.environ, "PYTHONPATH": path},
                 cwd=folder,
                 capture_output=True,
@@ -204,17 +205,6 @@ class EvaluatorConformance:
 
         assert (done.returncode, done.stderr) == (0, "")
         assert Evaluation.from_dict(json.loads(done.stdout)) == self.evaluate(given)
-
-
-def _options(given: Mapping[str, Any]) -> Iterator[str]:
-    """Inputs as options; commas within a text are escaped."""
-    for name, value in given.items():
-        word = name.replace("_", "-")
-        if isinstance(value, bool):
-            yield f"--{word}" if value else f"--no-{word}"
-        elif value is not None:
-            values = value if isinstance(value, (list, tuple)) else (value,)
-            yield from (f"--{word}", ",".join(str(v).replace(",", "\\,") for v in values))
 
 
 def _site(plugin: Plugin, folder: FilePath) -> Iterator[str]:
