@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.diagnostics import unknown_name
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.provenance import Stated
 from trnspec.plots.chart import UNKNOWN, Chart, ChartAxis, Ends, LimitLine, Panel, Points
 from trnspec.quantities.display import Displayed, common_unit
-from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,10 +69,12 @@ def _read(text: str, fact: Fact) -> Quantity | float | None:
     if isinstance(fact.value, int):
         digits = text.replace(",", "")
         return float(digits) if digits.isdecimal() else None
-    try:
-        return Quantity.parse(text, fact.figure.value.dimension if fact.figure is not None else None)
-    except QuantityError:
-        return None
+    quantity = parse_or_none(text)
+    return (
+        quantity
+        if fact.figure is None or quantity is None or quantity.dimension is fact.figure.value.dimension
+        else None
+    )
 
 
 _VERDICTS = ("adopted", "derived", "agrees", "rounded", "other-scope", "superseded", "unresolved", "rejected")

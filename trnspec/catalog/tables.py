@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError
 from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import Stated, conflicting, figures
@@ -22,7 +21,7 @@ from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
 from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
-from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.quantity import Quantity, parse_or_none
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -276,9 +275,8 @@ def _numbers(text: str, units: UnitTable) -> tuple[float | None, str | None, flo
     """Value, unit and interval of a claimed figure or count; ``None`` for a text."""
     if text.isascii() and text.isdigit():
         return float(text), None, float(text), float(text)
-    try:
-        quantity = parse(text, None, units)
-    except QuantityError:
+    quantity = parse_or_none(text, units)
+    if quantity is None:
         return None, None, None, None
     value, low, high = _bounds(quantity, quantity.interval)
     return value, quantity.dimension.base, low, high

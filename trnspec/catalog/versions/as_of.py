@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.catalog.versions.changes import set_at
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import inherited
 from trnspec.loading.schema.prune import is_needed, prune
@@ -36,7 +36,7 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.rounded import count_of
 from trnspec.model.source import Source, end
-from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.quantity import Quantity, parse_or_none
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
@@ -284,10 +284,8 @@ def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
 def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | str | None:
     """The value of a claim in the type of its path; ``None`` if it has another type."""
     if isinstance(shape, FigureShape):
-        try:
-            return parse(str(says), shape.dimension, units)
-        except QuantityError:
-            return None
+        quantity = parse_or_none(str(says), units)
+        return quantity if quantity is not None and shape.dimension in (None, quantity.dimension) else None
     if isinstance(shape, NumberShape):
         count = count_of(says) if shape.rounded else says
         return count if isinstance(count, int) and (shape.least is None or count >= shape.least) else None

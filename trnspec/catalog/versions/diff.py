@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.diagnostics import unknown_name
-from trnspec.errors import QuantityError
 from trnspec.graph.facts import joined
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of
-from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.quantity import Quantity, parse, parse_or_none
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -239,10 +238,8 @@ def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
 
 
 def _says(claim: Claim, quantity: Quantity) -> bool:
-    try:
-        return parse(str(claim.says), None, quantity.table).same_value(quantity)
-    except QuantityError:
-        return False
+    claimed = parse_or_none(str(claim.says), quantity.table)
+    return claimed is not None and claimed.same_value(quantity)
 
 
 def _words(before: Node[Any], after: Node[Any]) -> Iterator[Change]:
