@@ -22,11 +22,21 @@ from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import SCREEN, colored, emit, fitted, formats, full_option, is_colored, versioned_json, width
+from trnspec.cli.render import (
+    colored,
+    emit,
+    fitted,
+    formats,
+    full_option,
+    print_sections,
+    show,
+    versioned_json,
+    width,
+)
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.reflection import dotted
-from trnspec.text_table import Column, TextTable, escape, markdown, table, wrapped
+from trnspec.text_table import Column, TextTable, escape, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,18 +128,20 @@ def command(
         chosen = [d for d in result.disagreements if _chosen(d, paths, verdicts)]
         result = attrs.evolve(result, disagreements=tuple(chosen), views=())
     summary = overview(known, result.disagreements, documents, paths)
-    if format_ != "text":
-        click.echo((_json if format_ == "json" else _markdown)(result, ratios, summary))
+    if format_ == "json":
+        click.echo(_json(result, ratios, summary))
+    elif format_ == "markdown":
+        print_sections([("", each) for each in _tables(result, ratios, summary)], format_)
+    elif (names or verdicts) and not full:
+        show(_screen(result, summary))
     else:
         lines = _summary(result, summary)
         if full:
             lines += ["", *_details(result.disagreements), *_more(result, ratios)]
-        elif names or verdicts:
-            lines = _screen(result, summary)
         else:
             lines += _important(summary)
             lines += ["", _next(len(result.disagreements))] if result.disagreements else []
-        click.echo("\n".join(lines).rstrip(), color=is_colored())
+        show(["\n".join(lines).rstrip()])
     sys.exit(int(any(d.verdict == "found" for d in result.disagreements)))
 
 
@@ -192,7 +204,7 @@ def _side(side: SourceValue) -> str:
     return f"{side.source}{dated}"
 
 
-def _screen(result: Audit, summary: Overview) -> list[str]:
+def _screen(result: Audit, summary: Overview) -> Sequence[Block]:
     """The summary, and disagreements of some documents: as many in full as fit, the others in a line each.
 
     Unresolved disagreements, and those that no document records, are always printed.
@@ -201,23 +213,21 @@ def _screen(result: Audit, summary: Overview) -> list[str]:
     ordered = summary.important
     size = max((len(d.verdict) for d in ordered), default=0)
     titles = [_headline(each, size) for each in ordered]
-    needed = sum(each.verdict in _OPEN for each in ordered)
-    for in_full in range(len(ordered), -1, -1):
-        details, briefs = _details(ordered[:in_full]), titles[in_full:]
-        if _height(head, details, briefs) < SCREEN - 1:
-            break
-    hidden = 0
-    while len(briefs) > max(needed - in_full, 0) and _height(head, details, briefs) >= SCREEN - 1:
-        briefs.pop()
-        hidden += 1
-    about = "sources, causes and reasons of all" if briefs else ""
-    about += f"{', ' if about else ''}{_counted(hidden, 'explained disagreement')}" if hidden else ""
-    about += f"{', ' if about else ''}the sums of each source" if result.views else ""
-    return [*head, *details, *briefs, *(["", wrapped("--full: ", about, width())] if about else [])]
+    every, needed = len(ordered), sum(each.verdict in _OPEN for each in ordered)
 
+    def page(shown: int) -> list[Block]:
+        """A page that first has a line for each of some disagreements, then more and more in full."""
+        in_full, hidden = max(shown - every, 0), max(every - max(shown, needed), 0)
+        briefs = titles[in_full : every - hidden]
+        about = [
+            *(["sources, causes and reasons of all"] if briefs else []),
+            *([_counted(hidden, "explained disagreement")] if hidden else []),
+            *(["the sums of each source"] if result.views else []),
+        ]
+        more = ["", wrapped("--full: ", ", ".join(about), width())] if about else []
+        return ["\n".join([*head, *_details(ordered[:in_full]), *briefs, *more]).rstrip()]
 
-def _height(*parts: Sequence[str]) -> int:
-    return "\n".join(line for part in parts for line in part).count("\n") + 1
+    return fitted(page, 2 * every)
 
 
 def _details(disagreements: Iterable[Disagreement]) -> list[str]:
@@ -352,7 +362,7 @@ def _json(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
     return versioned_json(data)
 
 
-def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
+def _tables(result: Audit, ratios: list[Proportion], summary: Overview) -> list[TextTable]:
     counts = [field.name for field in attrs.fields(Overview) if field.name != "important"]
     names = [{"agreeing": "agree", "found": "not recorded"}.get(name, name) for name in counts]
     tables = [
@@ -381,9 +391,7 @@ def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str
             [(v.source, v.as_of, v.closing, "; ".join(v.contradicting) or None) for v in result.views],
         ),
     ]
-    return "\n".join(
-        markdown(each) for number, each in enumerate(tables) if number < 2 or each.rows
-    ).rstrip()  # the first two are always there
+    return [each for number, each in enumerate(tables) if number < 2 or each.rows]  # the first two are always there
 
 
 # Machines.
