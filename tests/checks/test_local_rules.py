@@ -42,7 +42,7 @@ def readings() -> list[LoadResult]:
     ]
 
 
-def test_local_findings_point_into_used_documents(readings: list[LoadResult]) -> None:
+def test_local_findings_point_into_used_documents(readings) -> None:
     graph, _ = link(readings)
     files: dict[str, set[str]] = {}
     for node in graph:
@@ -72,9 +72,7 @@ def test_rules_over_the_graph_are_local_if_they_use_its_scope() -> None:
         pytest.param("llama-3.1-8b", marks=pytest.mark.slow),
     ],
 )
-def test_the_report_is_that_of_all_rules_on_all_documents(
-    name: str, readings: list[LoadResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_is_that_of_all_rules_on_all_documents(name, readings, monkeypatch) -> None:
     known = registry()
     file = next(f for f in documents_in(shipped()) if f.stem == name)
     target = load_document(

@@ -16,7 +16,6 @@ from trnspec.quantities.grammar import MAX_TEXT
 from trnspec.quantities.quantity import (
     Interval,
     Qualifier,
-    Quantity,
     choose_unit,
     parse,
     parse_or_none,
@@ -32,7 +31,7 @@ FORM = 'write one number, one space and a unit, such as "820 GB/s"'
 
 
 @pytest.mark.parametrize(("text", "value", "unit", "digits", "least"), TABLES["printed"])
-def test_printed_form(text: str, value: int | str, unit: str, digits: int, least: int) -> None:
+def test_printed_form(text, value, unit, digits, least) -> None:
     """A figure as vendors print it is read exactly, with its digits, and keeps its text."""
     got = parse(text)
     assert (got.value, got.unit.symbol, got.digits, got.min_digits) == (Fraction(value), unit, digits, least)
@@ -42,9 +41,7 @@ def test_printed_form(text: str, value: int | str, unit: str, digits: int, least
 
 
 @pytest.mark.parametrize(("text", "qualifier", "low", "high", "loose_low", "loose_high"), TABLES["interval"])
-def test_interval(
-    text: str, qualifier: str, low: str, high: str | None, loose_low: str, loose_high: str | None
-) -> None:
+def test_interval(text, qualifier, low, high, loose_low, loose_high) -> None:
     """The qualifier and the last printed digit bound the value exactly, with and without trust in round zeros."""
 
     def tera(a: str, b: str | None) -> Interval:
@@ -58,7 +55,7 @@ def test_interval(
     ("text", "reason", "hint"),
     [*TABLES["refused"], *((text, "malformed", FORM) for text in ("9" * (MAX_TEXT + 1), "1 " + "x" * 1_000_000))],
 )
-def test_refused(text: str, reason: str, hint: str) -> None:
+def test_refused(text, reason, hint) -> None:
     """What is not a quantity is refused with the reason and with what to write instead."""
     with pytest.raises(QuantityError) as caught:
         parse(text)
@@ -128,7 +125,7 @@ def span(low: str, high: str | None) -> Interval:
         (span("3", None), span("7", "7"), True, "0"),
     ],
 )
-def test_overlap_and_gap(one: Interval, two: Interval, overlap: bool, gap: str) -> None:
+def test_overlap_and_gap(one, two, overlap, gap) -> None:
     """Half-open intervals that only touch share no number, and the gap is measured from end to end."""
     assert {one.overlaps(two), two.overlaps(one)} == {overlap}
     assert {one.gap(two), two.gap(one)} == {Fraction(gap)}
@@ -171,13 +168,13 @@ def test_misuse_of_intervals() -> None:
         (span("1", "2"), span("3", None), True, True),
     ],
 )
-def test_is_below(one: Interval, two: Interval, below: bool | None, at_most: bool | None) -> None:
+def test_is_below(one, two, below, at_most) -> None:
     """Touching intervals have an equal number."""
     assert (below, at_most) == (one.is_below(two), one.is_below(two, or_equal=True))
 
 
 @given(intervals, intervals, fractions, fractions)
-def test_arithmetic_contains_the_numbers(a: Interval, b: Interval, x: Fraction, y: Fraction) -> None:
+def test_arithmetic_contains_the_numbers(a, b, x, y) -> None:
     """What holds for the intervals holds for every number in them."""
     x, y = a.low + (0 if a.is_point else x), b.low + (0 if b.is_point else y)
     assume(x in a and y in b)
@@ -190,7 +187,7 @@ def test_arithmetic_contains_the_numbers(a: Interval, b: Interval, x: Fraction, 
 
 
 @given(intervals, intervals, fractions, fractions)
-def test_scaling_is_linear(a: Interval, b: Interval, k: Fraction, m: Fraction) -> None:
+def test_scaling_is_linear(a, b, k, m) -> None:
     """Scaling twice is scaling by the product, and it may be done before or after the sum."""
     assert a.scaled(k).scaled(m) == a.scaled(k * m)
     if k > 0:
@@ -200,7 +197,7 @@ def test_scaling_is_linear(a: Interval, b: Interval, k: Fraction, m: Fraction) -
 
 
 @given(intervals, intervals)
-def test_overlap_means_a_common_number(a: Interval, b: Interval) -> None:
+def test_overlap_means_a_common_number(a, b) -> None:
     """Two intervals overlap exactly where the larger of the two lower ends lies in both; then there is no gap."""
     low = max(a.low, b.low)
     assert a.overlaps(b) == b.overlaps(a) == (low in a and low in b)
@@ -211,14 +208,14 @@ def test_overlap_means_a_common_number(a: Interval, b: Interval) -> None:
 
 
 @pytest.mark.parametrize(("one", "two", "strict", "loose"), TABLES["agrees"])
-def test_agrees(one: str, two: str, strict: bool, loose: bool) -> None:
+def test_agrees(one, two, strict, loose) -> None:
     """Figures agree where rounding alone can explain their difference."""
     a, b = parse(one), parse(two)
     assert {(x.agrees(y), x.loose.overlaps(y.loose)) for x, y in ((a, b), (b, a))} == {(strict, loose)}
 
 
 @given(pairs)
-def test_agreement_and_order(pair: tuple[str, str]) -> None:
+def test_agreement_and_order(pair) -> None:
     """Agreement is symmetric and reflexive, loose agreement is wider, and order turns round with its arguments."""
     a, b = map(parse, pair)
     assert a.agrees(b) == b.agrees(a)
@@ -242,7 +239,7 @@ def test_conversion() -> None:
 
 
 @given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from(list(UNITS)), st.integers(1, 15))
-def test_render_can_be_read(value: Fraction, unit: Unit, digits: int) -> None:
+def test_render_can_be_read(value, unit, digits) -> None:
     """What is shown is a quantity, no further from the value than half a unit of the last digit."""
     # A number is read up to an exponent of 30.
     assume(value / unit.factor < 5 * 10**30)
@@ -253,7 +250,7 @@ def test_render_can_be_read(value: Fraction, unit: Unit, digits: int) -> None:
 
 
 @given(quantities)
-def test_render_repeats_exact_figures(got: Quantity) -> None:
+def test_render_repeats_exact_figures(got) -> None:
     """A figure of a usual size, shown with all its digits, keeps its value."""
     assume(got.digits <= 15 and (got.number == 0 or Fraction(1, 10**30) <= got.number < 10**31))
     again = parse(render(got.value, got.unit, got.digits))

@@ -96,7 +96,7 @@ def test_the_parts_of_separate_pools() -> None:
         ({"model": "llama-3.1-405b", "tp": (2,), "pp": (2,)}, [("tp 2 pp 2 bf16", "does not fit in memory")]),
     ],
 )
-def test_reasons(more: dict[str, Any], reasons: list[Reason]) -> None:
+def test_reasons(more, reasons) -> None:
     assert deployments(**more)[1] == reasons
     assert deployments(part="prefill", **more) == ([], reasons)
 
@@ -111,7 +111,7 @@ def test_expert_parallel_degrees() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3, 8, 16, 64])
-def test_times_are_those_of_the_evaluator(batch: int) -> None:
+def test_times_are_those_of_the_evaluator(batch) -> None:
     (one,), _ = deployments(tp=(8,), running=64)
     asked = {
         "model": "llama-3.1-8b",
@@ -175,7 +175,7 @@ def fleet_plan(fleet: Fleet, rate: float, spread: TimeErrors | None = None, **mo
 
 
 @given(TIME, TIME, st.floats(0.05, 0.75), st.floats(0.5, 20.0), st.floats(0.5, 20.0))
-def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: float) -> None:
+def test_limits(prompt, step, load, ttft, tpot) -> None:
     fleet = Fleet(replica=Replica.of([prompt], {1: step, 4: 2.0 * step}, first=0.0, output=20.0), replicas=3)
     plan = fleet_plan(fleet, load * fleet.saturation)
     limits = RequestLimits(ttft=ttft * prompt, tpot=tpot * step, percentile=90.0)
@@ -190,9 +190,7 @@ def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: floa
 
 
 @given(st.floats(-1.5, 1.5), st.floats(0.05, 0.4))
-def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
-    quantile: float, deviation: float
-) -> None:
+def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(quantile, deviation) -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1000)
     spread = TimeErrors(Distribution(1.0, deviation, deviation), Distribution(1.0, deviation, deviation))
     plan = fleet_plan(fleet, 1.0, spread)
@@ -257,7 +255,7 @@ def test_pools_on_the_same_systems_use_all_ranks() -> None:
 
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
-def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
+def test_a_fleet_is_the_smallest_that_meets_the_limits(pools) -> None:
     q = question(**OFFERED, pools=(pools,))
     limits, lengths = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
     problem = FleetProblem(CAT, q, limits, lengths)
@@ -274,7 +272,7 @@ def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_the_ends_of_an_interval(which: int) -> None:
+def test_the_ends_of_an_interval(which) -> None:
     """80 % of the errors; without the slow end where it is saturated, and without any of a bound."""
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01, 4: 0.02}, first=0.0, output=10.0), replicas=1)
     spread = TimeErrors(Distribution(1.0, 0.1, 0.1), Distribution(1.0, 0.1, 0.1))
@@ -293,7 +291,7 @@ def test_the_ends_of_an_interval(which: int) -> None:
 
 
 @pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
-def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
+def test_a_larger_plan_has_its_pools_in_proportion(prefill_on) -> None:
     q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
     limits = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0)
     problem = FleetProblem(CAT, q, limits, equal_lengths(2048, 256, 200.0))

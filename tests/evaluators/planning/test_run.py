@@ -43,7 +43,7 @@ def goals(**limits: Any) -> Goals:
 
 
 @given(TIMES, WIDER, WIDER, st.floats(0.0, 1.0))
-def test_cost_and_energy_are_proportional_to_time(value: float, slower: float, faster: float, spares: float) -> None:
+def test_cost_and_energy_are_proportional_to_time(value, slower, faster, spares) -> None:
     power = ChipPower(64 * 500.0, cast("Any", None))
     one = plan((value, value / faster, value * slower), spares=spares, power=power)
     times = [10.0 * t for t in (value, value / faster, value * slower)]
@@ -100,9 +100,7 @@ def test_without_price_power_or_upper_end() -> None:
         ((100.0, 50.0, 200.0), None, 0.5, True),
     ],
 )
-def test_a_deadline(
-    step: tuple[float, float, float | None], deadline: float | None, confidence: float, met: bool
-) -> None:
+def test_a_deadline(step, deadline, confidence, met) -> None:
     limits, one = goals(deadline=deadline, confidence=confidence), plan(step)
 
     assert (limits.in_time(one), limits.met(one)) == (met, met)
@@ -110,9 +108,7 @@ def test_a_deadline(
 
 
 @given(TIMES, WIDER, WIDER, st.floats(0.1, 0.9), st.none() | st.floats(10.0, 1e9), st.none() | st.floats(0.1, 1e7))
-def test_limits_that_are_needed_are_met_and_hardly_looser(
-    value: float, slower: float, faster: float, confidence: float, deadline: float | None, budget: float | None
-) -> None:
+def test_limits_that_are_needed_are_met_and_hardly_looser(value, slower, faster, confidence, deadline, budget) -> None:
     limits = goals(deadline=deadline, budget=budget, confidence=confidence)
     one = plan((value, value / faster, value * slower))
     needed = limits.needed(one)
@@ -166,7 +162,7 @@ def test_missed_limits_of_a_plan() -> None:
 
 
 @given(TIMES, WIDER, st.floats(0.1, 10.0))
-def test_expected_values(value: float, width: float, budget: float) -> None:
+def test_expected_values(value, width, budget) -> None:
     one = plan((value, value / width, value * width))
     mean = one.time[0] * math.exp(0.5 * (math.log(width) / NORMAL_90) ** 2)
 
@@ -202,9 +198,7 @@ def best(plans: list[RunPlan], objective: Any, deadline: float | None, budget: f
 
 
 @given(PLANS, st.floats(1.0, 1e7), st.floats(0.01, 1e6), st.booleans(), st.booleans(), st.floats(1.0, 1e3))
-def test_a_looser_goal_never_worsens_the_best_plan(
-    which: list[tuple[float, float]], deadline: float, budget: float, both: bool, later: bool, factor: float
-) -> None:
+def test_a_looser_goal_never_worsens_the_best_plan(which, deadline, budget, both, later, factor) -> None:
     """A later deadline never costs more, and a larger budget never gives a slower plan, with another limit or without."""
     plans = [made(*one) for one in which]
     limits = (deadline, budget if both else None) if later else (deadline if both else None, budget)
@@ -218,7 +212,7 @@ def test_a_looser_goal_never_worsens_the_best_plan(
 @given(
     st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4), st.sampled_from(KINDS[:4])), min_size=1, max_size=6)
 )
-def test_the_best_plan_is_that_of_the_least_expected_cost(which: list[tuple[float, float, str]]) -> None:
+def test_the_best_plan_is_that_of_the_least_expected_cost(which) -> None:
     plans = [made(*one) for one in which]
     estimates = [plan for plan in plans if plan.evidence.kind != "ideal"] or plans
     found = best(plans, "cost", None, None)

@@ -56,7 +56,7 @@ def test_the_parts_of_a_plan_agree() -> None:
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
 @pytest.mark.parametrize("rate", [2.0, 200.0])
-def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools: str, rate: float) -> None:
+def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools, rate) -> None:
     """The upper end is what the limits need with a confidence of 90 %; no fleet serves more than the bound."""
     asked = {**QUESTION, "rate": rate, "pools": (pools,), "objective": "chips"}
     chips = plan(CAT, **asked).answer("chips")
@@ -73,7 +73,7 @@ def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools: str, 
 
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
-def test_large_median_errors_are_stated(pools: str) -> None:
+def test_large_median_errors_are_stated(pools) -> None:
     """The limits are met at the median of the errors; what they need by the computed times is stated next to it."""
     asked = QUESTION | {"rate": 100.0, "tpot": "30ms", "pools": (pools,)}
     found, computed = (plan(CAT, **asked, framework="optimum-neuron", confidence=share) for share in (0.5, 0.01))
@@ -102,7 +102,7 @@ LIMITS = [("llama-3.1-8b", 200.0, 0.5, 0.02), ("llama-3.3-70b", 20.0, 1.0, 0.03)
 
 
 @pytest.mark.parametrize(("model", "rate", "ttft", "tpot"), LIMITS)
-def test_no_plan_misses_its_limits_in_the_simulation(model: str, rate: float, ttft: float, tpot: float) -> None:
+def test_no_plan_misses_its_limits_in_the_simulation(model, rate, ttft, tpot) -> None:
     goals = {"rate": rate, "ttft": f"{ttft}s", "tpot": f"{tpot}s"}
     plans = rows(plan(CAT, model=model, isl=4096, osl=512, on=("trn2.48xlarge",), top=1000, **goals))
 
@@ -111,7 +111,7 @@ def test_no_plan_misses_its_limits_in_the_simulation(model: str, rate: float, tt
 
 
 @pytest.mark.parametrize(("more", "name"), [({"isl": 2048}, "isl"), ({"osl": 2}, "osl"), ({"isl": 5, "osl": 5}, "isl")])
-def test_lengths_of_a_file_exclude_others(tmp_path: Path, more: dict[str, int], name: str) -> None:
+def test_lengths_of_a_file_exclude_others(tmp_path, more, name) -> None:
     file = tmp_path / "lengths.csv"
     file.write_text("isl,osl\n2048,256\n", encoding="utf-8")
 
@@ -120,7 +120,7 @@ def test_lengths_of_a_file_exclude_others(tmp_path: Path, more: dict[str, int], 
 
 
 @pytest.mark.parametrize("more", [{"speculate": 5}, {"acceptance": 0.5}])
-def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
+def test_speculative_decoding_needs_a_draft(more) -> None:
     (name,) = more
     searched = {"model": "llama-3.1-8b", "on": ("trn2.48xlarge",)}
     for evaluator, inputs in (
@@ -132,7 +132,7 @@ def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
             trnspec.evaluate(evaluator, CAT, **inputs, **more)
 
 
-def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
+def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path) -> None:
     even, bursts = tmp_path / "even.csv", tmp_path / "bursts.csv"
     head = "arrival,isl,osl\n"
     even.write_text(head + "".join(f"{n / 40.0},2048,64\n" for n in range(800)), encoding="utf-8")
@@ -150,7 +150,7 @@ def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
     assert scaled.title.partition(" at ")[2].startswith("80")
 
 
-def test_a_trace_that_no_number_of_systems_serves(tmp_path: Path) -> None:
+def test_a_trace_that_no_number_of_systems_serves(tmp_path) -> None:
     file = tmp_path / "trace.csv"
     rows_ = "".join(f"{n / 10.0},{100_000 if n % 4 == 0 else 100},16\n" for n in range(200))
     file.write_text("arrival,isl,osl\n" + rows_, encoding="utf-8")
@@ -198,7 +198,7 @@ HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,)}
         ({"model": "qwen3-30b-a3b", "tp": (8,), "ep": (8,)}, "vllm serve ", {"--data-parallel-size": "8"}, "", ""),
     ],
 )  # fmt: skip
-def test_launch_commands(asked: dict[str, Any], start: str, options: dict[str, str], end: str, note: str) -> None:
+def test_launch_commands(asked, start, options, end, note) -> None:
     """They have the deployment in the words of the framework, and the devices where a server has several replicas."""
     nvidia = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
     found = plan(trnspec.load([str(nvidia)]), **QUESTION | asked)
@@ -225,9 +225,7 @@ def test_unknown_links_are_not_computed_with() -> None:
     st.sampled_from([(2048, 256), (500, 500)]),
     st.sampled_from(["chips", "cost"]),
 )
-def test_a_looser_goal_never_needs_more(
-    factor: float, name: str, rate: float, pools: tuple[str, ...], lengths: tuple[int, int], objective: str
-) -> None:
+def test_a_looser_goal_never_needs_more(factor, name, rate, pools, lengths, objective) -> None:
     """A longer limit, fewer requests, less confidence: no more chips, or no higher cost of all systems."""
     strict = {"ttft": 0.6, "tpot": 0.03, "rate": rate, "confidence": 0.8}
     loose = strict | {name: strict[name] * factor if name in ("ttft", "tpot") else strict[name] / factor}
@@ -278,7 +276,7 @@ def test_context_buckets() -> None:
 
 
 @pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])
-def test_a_limit_without_a_unit(limit: str, example: str) -> None:
+def test_a_limit_without_a_unit(limit, example) -> None:
     with pytest.raises(UsageError, match=f"{limit}: a duration above 0 such as {example} is expected, not '30'"):
         plan(CAT, **{**QUESTION, limit: "30"})
 
@@ -306,7 +304,7 @@ def test_each_reason_is_stated_once() -> None:
     assert str(refused.value).count(why) == 1
 
 
-def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path: Path) -> None:
+def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path) -> None:
     file = tmp_path / "lengths.csv"
     file.write_text("isl,osl\n" + "200,100\n20000,100\n" * 20, encoding="utf-8")
     asked = OF_FILE | {"rate": 1.0, "ttft": "9s", "tpot": "90ms", "tp": (8,), "lengths": str(file)}

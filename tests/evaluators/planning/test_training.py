@@ -10,7 +10,6 @@ import pytest
 import trnspec
 from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
-from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.training import considered, usual_batch
@@ -56,7 +55,7 @@ def test_the_parts_of_a_plan_agree() -> None:
 
 
 @pytest.mark.parametrize("given", [None, 1.0, 2.5])
-def test_the_step_is_that_of_the_suggested_evaluation(given: float | None) -> None:
+def test_the_step_is_that_of_the_suggested_evaluation(given) -> None:
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), production_factor=given)
     (suggested,) = found.suggestions
     again = trnspec.evaluate(suggested.evaluator, CAT, **suggested.inputs)
@@ -90,7 +89,7 @@ def test_given_degrees_have_no_factor_of_the_choice() -> None:
         ("llama-3.2-1b", "trn1.32xlarge", False),
     ],
 )
-def test_given_degrees_like_those_of_runs_are_combined_with_an_mfu(model: str, on: str, combined: bool) -> None:
+def test_given_degrees_like_those_of_runs_are_combined_with_an_mfu(model, on, combined) -> None:
     """A geometric mean of the factor and of the MFU of published runs: of dense models from 1 billion parameters."""
     gpus = trnspec.load([str(NVIDIA)])
     run = {"model": model, "tokens": "100B", "seq": 1024, "global_batch": 256, "on": (f"{on}*2",), "tp": (2,)}
@@ -118,7 +117,7 @@ def test_a_wide_interval_is_a_bound() -> None:
 @pytest.mark.parametrize(
     ("objective", "column"), [("cost", "expected_cost"), ("time", "expected_time"), ("chips", "chips")]
 )
-def test_plans_are_ranked_by_the_expected_objective(objective: str, column: str) -> None:
+def test_plans_are_ranked_by_the_expected_objective(objective, column) -> None:
     found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn2.3xlarge"), count=(1, 2, 4), objective=objective, top=20)
     order = [row[column] for row in rows(found)]
 
@@ -135,7 +134,7 @@ def test_counts_between_two_others() -> None:
 
 @pytest.mark.parametrize("goal", ["deadline", "budget"])
 @pytest.mark.parametrize("objective", ["cost", "time", "chips"])
-def test_a_looser_goal_never_worsens_the_objective(goal: str, objective: str) -> None:
+def test_a_looser_goal_never_worsens_the_objective(goal, objective) -> None:
     column = {"cost": "expected_cost", "time": "expected_time", "chips": "chips"}[objective]
     limits = {"deadline": ("36h", "2d", "5d", "9d", "40d", "300d"), "budget": ("12k", "14k", "20k", "1M")}[goal]
     question = {**SMALL, "microbatch": (2,), "zero": (1,), "on": ("trn1.32xlarge",), "objective": objective}
@@ -151,14 +150,12 @@ def test_a_looser_goal_never_worsens_the_objective(goal: str, objective: str) ->
     ("tokens", "ranks", "batch"),
     [(10e12, 1024, 2048), (10e12, 96, 2016), (10e12, 2304, 2304), (1e9, 3, 9), (1e6, 64, 1)],
 )
-def test_the_usual_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(
-    tokens: float, ranks: int, batch: int
-) -> None:
+def test_the_usual_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(tokens, ranks, batch) -> None:
     assert usual_batch(tokens, 8192, ranks) == batch
 
 
 @pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])
-def test_limits_that_no_plan_meets(limits: dict[str, str]) -> None:
+def test_limits_that_no_plan_meets(limits) -> None:
     question = {**SMALL, "on": ("trn1.32xlarge",), "count": (2, 4)}
     found = plan(CAT, **question, **limits)
     text = str(found["goals"])
@@ -204,7 +201,7 @@ def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
         ({"checkpoint_rate": "fast"}, "checkpoint_rate: "),
     ],
 )
-def test_misuse(changed: dict[str, Any], message: str) -> None:
+def test_misuse(changed, message) -> None:
     with pytest.raises(UsageError, match=message):
         plan(CAT, **{**SMALL, "on": ("trn1.32xlarge*2",), **changed})
 
@@ -234,7 +231,7 @@ class TestConformance(EvaluatorConformance):
     )
 
 
-def test_energy_has_the_power_of_the_chips_with_its_source(powered: Catalog) -> None:
+def test_energy_has_the_power_of_the_chips_with_its_source(powered) -> None:
     asked = {"model": "llama-3-8b", "tokens": "1B", "on": ("trn2.48xlarge*2",)}
     result = plan(powered, **asked)
 

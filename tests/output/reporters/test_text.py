@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,7 +44,7 @@ class TestText:
             (CHECKED, 2, "14 documents checked, no findings, 2 waived."),
         ],
     )
-    def test_clean(self, checked: dict[str, int], waived: int, expected: str) -> None:
+    def test_clean(self, checked, waived, expected) -> None:
         assert expected == render(Report((), checked=checked, waived=waived), "text")
 
     @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ class TestText:
             ("key:", 99, "", "key:", "    ^"),
         ],
     )
-    def test_caret(self, line: str, column: int, text: str, shown: str, caret: str) -> None:
+    def test_caret(self, line, column, text, shown, caret) -> None:
         """The caret is below the character, however many columns the ones before it take."""
         report = one(Location("f", Place(2, column), text=text))
         expected = f"    2 | {shown}\n      | {caret}\n\n"
@@ -69,7 +68,7 @@ class TestText:
 
     @pytest.mark.parametrize("column", [1, 40, 500, 995, 1000])
     @pytest.mark.parametrize("char", ["x", "漢", "\t", "\x1b"])
-    def test_long_line(self, column: int, char: str) -> None:
+    def test_long_line(self, column, char) -> None:
         line = char * (column - 1) + "!" + char * (1000 - column) + "."
         shown = render(one(Location("f", Place(1, column))), "text", width=60, texts={"f": line}).split("\n")
         columns = [c for c in shown[1] for _ in range(1 + (unicodedata.east_asian_width(c) == "W"))]
@@ -78,13 +77,11 @@ class TestText:
         assert (column > 1, column < 995) == (shown[1][8] == "…", shown[1].endswith("…"))
 
     @pytest.mark.parametrize("text", ["a", "a\n \n", ""])
-    def test_no_excerpt(self, text: str) -> None:
+    def test_no_excerpt(self, text) -> None:
         assert "|" not in render(one(Location("f", Place(2, 1))), "text", texts={"f": text})
 
     @given(reports, st.booleans(), st.none() | st.integers(-5, 200), st.dictionaries(texts, texts, max_size=1))
-    def test_control_characters_do_not_reach_the_terminal(
-        self, report: Report, color: bool, width: int | None, more: Any
-    ) -> None:
+    def test_control_characters_do_not_reach_the_terminal(self, report, color, width, more) -> None:
         sources = {d.where.file: "a\tkey\x1b: 漢 \u202e1\n" * 5 + d.message for d in report.diagnostics} | more
         plain = render(report, "text", width=width, texts=sources)
         colored = render(report, "text", color=True, width=width, texts=sources)
@@ -93,7 +90,7 @@ class TestText:
         assert plain != colored
 
     @given(reports)
-    def test_one_line_each(self, report: Report) -> None:
+    def test_one_line_each(self, report) -> None:
         lines = [x for x in render(report, "text").split("\n") if x]
         heads = [f"{escape(str(d.where))}: {d.severity.label} {escape(d.code)}" for d in report.diagnostics]
         starts = iter(lines)
