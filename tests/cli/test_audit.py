@@ -1,23 +1,32 @@
 """``trnspec audit``: documents, figure paths and verdicts; the summary."""
 
+import functools
 import json
 import re
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.programs import DATA, Here, apart
 from trnspec.api import graph
+from trnspec.cli import group
 from trnspec.cli.render import SCREEN
 from trnspec.graph.currency import ages, limit
 
 
-def disagreements(here: Here, *args: str) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(here("audit", *args, "--format", "json").out)["disagreements"]
-    return found
+@functools.cache
+def audited() -> dict[str, Any]:
+    """The audit of the whole catalog."""
+    return json.loads(CliRunner().invoke(group, ["audit", "--format", "json"]).stdout)
+
+
+def disagreements(here: Here, *args: str) -> list[dict[str, Any]]:
+    return json.loads(here("audit", *args, "--format", "json").out)["disagreements"]
 
 
 def test_names_paths_and_verdicts(here) -> None:
-    every = disagreements(here)
+    every = audited()["disagreements"]
     of_path = disagreements(here, "memory.bandwidth")
     below = disagreements(here, "memory")
     of_verdict = disagreements(here, "--verdict", "rejected")
@@ -33,7 +42,7 @@ def test_names_paths_and_verdicts(here) -> None:
 def test_summary(here) -> None:
     """Without a name it is all there is; it fits on a screen, and its counts are those of JSON."""
     lines = here("audit").out.splitlines()
-    summary = json.loads(here("audit", "--format", "json").out)["summary"]
+    summary = audited()["summary"]
     counts = {line.split()[1]: int(line.split()[0]) for line in lines[1:7] if line[6].isdigit()}
 
     assert {
@@ -46,14 +55,14 @@ def test_summary(here) -> None:
     assert lines[0].startswith(f"{summary['figures']} figures of {summary['documents']} documents: ")
     assert len(lines) <= 16
     assert max(map(len, lines)) <= 80
-    assert lines[-1].endswith(f"prints all {len(disagreements(here))}")
+    assert lines[-1].endswith(f"prints all {len(audited()['disagreements'])}")
 
 
 def test_screen(here) -> None:
     """At most 40 lines of every document; no disagreement that is open is hidden."""
     for name in ("trainium1", "trainium2", "trainium3", "trn2.48xlarge", "trn2-ultraserver", "neuroncore-v3"):
         lines = here("audit", name).out.splitlines()
-        found = [d for d in disagreements(here, name) if d["verdict"] == "unresolved"]
+        found = [d for d in audited()["disagreements"] if (d["name"], d["verdict"]) == (name, "unresolved")]
         squeezed = "".join("".join(lines).split())
 
         assert len(lines) <= SCREEN, name
