@@ -232,9 +232,7 @@ def _printed_like(quantity: Quantity, factor: Fraction) -> str:
 
 def _number(quantity: Quantity) -> str:
     """The digits before the unit."""
-    match = re.match(r"[0-9.,]+", quantity.text)
-    assert match is not None  # an exact figure begins with a digit
-    return match[0]
+    return re.findall(r"[0-9.,]+", quantity.text)[0]
 
 
 def _digits(quantity: Quantity) -> Iterator[tuple[str, str]]:
@@ -277,9 +275,7 @@ def _generations(
 
 
 def _parts(graph: Graph, node: Node[Any]) -> int:
-    servers = getattr(node.spec, "servers", None)
-    chips = getattr(node.spec, "chips", None)
-    count = getattr(servers or chips, "count", None)
+    count = getattr(getattr(node.spec, "servers", None) or getattr(node.spec, "chips", None), "count", None)
     return int(count) if isinstance(count, int) else 1
 
 
@@ -368,8 +364,8 @@ def _dates(node: Node[Source]) -> Iterator[Slip]:
     as_of = node.spec.as_of
     year = int(as_of[:4])
     if node.spec.dating == "exact":
-        yield Slip("date", node.name, ("spec", "as_of"), as_of, f"{year + 5}{as_of[4:]}")
-        yield Slip("date", node.name, ("spec", "as_of"), as_of, f"{year - 4}{as_of[4:]}")
+        for other in (year + 5, year - 4):
+            yield Slip("date", node.name, ("spec", "as_of"), as_of, f"{other}{as_of[4:]}")
 
 
 def _sources(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
@@ -495,10 +491,9 @@ def findings(graph: Graph, rules: Iterable[Rule]) -> list[Diagnostic]:
 
 def sites(node: Node[Any]) -> dict[Path, Figure | int]:
     """Every adopted figure and count that a document states, in the order of its classes."""
-    found = leaves(node.spec, ("spec",))
     return {
         path: v
-        for path, shape, v in found
+        for path, shape, v in leaves(node.spec, ("spec",))
         if isinstance(shape, (FigureShape, NumberShape)) and path in node.document.places
     }
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.engine import FOLDERS, shipped
-from trnspec.api import load
+from tests.support.engine import everything, shipped
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.deployment_grid import grids, sweep
 from trnspec.evaluators.inference import run
@@ -49,7 +49,7 @@ GRIDS = {
 }  # fmt: skip
 
 
-EVERYTHING = load(FOLDERS)
+EVERYTHING = Catalog(everything())
 
 
 def prepared(name: str):

@@ -5,20 +5,16 @@ from collections import defaultdict
 
 import pytest
 
-from tests.support.programs import DATA, ROOT
-from trnspec.api import graph as load
+from tests.support.engine import everything
+from tests.support.programs import DATA
 from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import price_documents, quoted_facts, quotes, region_of
 from trnspec.model.quotes import Price
 
-PLUGINS = [
-    str(ROOT / "plugins" / f"trnspec-{n}" / "src" / f"trnspec_{n}" / "catalog") for n in ("nvidia", "inferentia")
-]
-
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    return load(PLUGINS)
+    return everything()
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 import pytest
 
-import trnspec
-from tests.support.engine import FOLDERS, Rates, rates_of
+from tests.support.engine import Rates, everything, rates_of
 from trnspec.catalog.catalog import Catalog
 
 
 @pytest.fixture(scope="session")
 def catalog() -> Catalog:
-    return trnspec.load(FOLDERS)
+    return Catalog(everything())
 
 
 @pytest.fixture(scope="session")

@@ -199,19 +199,3 @@ def install(folder, monkeypatch) -> Site:
     site.add("samples", "from tests.support.evaluations import plugin\n")
     monkeypatch.syspath_prepend(str(folder))
     return site
-
-
-LLAMA_1B = {
-    "model_type": "llama",
-    "hidden_size": 2048,
-    "intermediate_size": 8192,
-    "num_hidden_layers": 16,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 64,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "tie_word_embeddings": True,
-    "architectures": ["LlamaForCausalLM"],
-}
-"""The config.json of llama-3.2-1b."""

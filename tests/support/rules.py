@@ -338,7 +338,6 @@ PEAK = ("trainium1", "peak.dense.bf16")
 FP32 = ("trainium1", "peak.dense.fp32")
 SERVER_PEAK = ("trn1.32xlarge", "stated.peak.dense.bf16")
 ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
-ULTRA_EFA = ("trn2-ultraserver", "stated.network.bandwidth")
 
 
 def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> PartsTerm:

@@ -12,9 +12,8 @@ from attrs import evolve
 
 from tests.checks.quote_changes import power_changes, price_changes
 from tests.checks.slips import changed, findings, sampled
-from tests.support.programs import ROOT
+from tests.support.engine import everything
 from tests.support.rules import KNOWN, put
-from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.quotes import market, powers
 from trnspec.graph.graph import Graph
@@ -22,9 +21,6 @@ from trnspec.loading.pipeline import link, load_document
 from trnspec.model.quotes import Power
 from trnspec.yaml import read_text
 
-PLUGINS = [
-    str(ROOT / "plugins" / f"trnspec-{n}" / "src" / f"trnspec_{n}" / "catalog") for n in ("nvidia", "inferentia")
-]
 RULES = [r for r in registry().rules if r.code.id.startswith("TRN8")]
 SEED = 20261122
 EACH = 12
@@ -41,7 +37,7 @@ spec: {publisher: Amazon Web Services, as_of: 2026-11-01, rank: vendor-api}
 @pytest.fixture(scope="module")
 def graph() -> Graph:
     """The catalogs that have prices and powers, all of whose documents are checked."""
-    return Graph({name: evolve(node, target=True) for name, node in load(PLUGINS).nodes.items()})
+    return Graph({name: evolve(node, target=True) for name, node in everything().nodes.items()})
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,14 @@ from statistics import median
 
 from attrs import frozen
 
-import trnspec
+from tests.support.engine import everything
 from tests.support.evaluations import keywords
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.serving import run
 
-ROOT = Path(__file__).parents[3]
-FLEETS = ROOT / "tests" / "data" / "published_fleets.csv"
-NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
+FLEETS = Path(__file__).parents[2] / "data" / "published_fleets.csv"
 
 
 @frozen
@@ -51,7 +50,7 @@ def scored(file: Path, times: int = 1) -> list[Score]:
         times: The fleet serves this many times the load, and the published one has as many times the chips: with many,
             chips are not rounded to whole servers.
     """
-    catalog = trnspec.load([str(NVIDIA)])
+    catalog = Catalog(everything())
     scores = []
     with file.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):

@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.engine import everything
 from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.serving import run as plan_
@@ -200,8 +201,7 @@ HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,)}
 )  # fmt: skip
 def test_launch_commands(asked, start, options, end, note) -> None:
     """They have the deployment in the words of the framework, and the devices where a server has several replicas."""
-    nvidia = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
-    found = plan(trnspec.load([str(nvidia)]), **QUESTION | asked)
+    found = plan(Catalog(everything()), **QUESTION | asked)
     launched = str(found["launch"])
 
     assert launched.startswith(start)

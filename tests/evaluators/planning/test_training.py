@@ -2,14 +2,15 @@
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import trnspec
+from tests.support.engine import everything
 from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.training import considered, usual_batch
@@ -20,7 +21,6 @@ from trnspec.testing import EvaluatorConformance
 
 plan = keywords(plan_)
 CAT = trnspec.load()
-NVIDIA = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 SMALL: dict[str, Any] = {
     "model": "llama-3.2-1b",
@@ -91,7 +91,7 @@ def test_given_degrees_have_no_factor_of_the_choice() -> None:
 )
 def test_given_degrees_like_those_of_runs_are_combined_with_an_mfu(model, on, combined) -> None:
     """A geometric mean of the factor and of the MFU of published runs: of dense models from 1 billion parameters."""
-    gpus = trnspec.load([str(NVIDIA)])
+    gpus = Catalog(everything())
     run = {"model": model, "tokens": "100B", "seq": 1024, "global_batch": 256, "on": (f"{on}*2",), "tp": (2,)}
     found, benchmark = plan(gpus, **run), plan(gpus, **run, production_factor=1.0)
     parts = (STATED.value, benchmark["mfu"] / STATED.mfu)

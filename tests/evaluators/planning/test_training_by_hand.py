@@ -5,23 +5,19 @@ import math
 import pytest
 
 import trnspec
-from tests.support.engine import FOLDERS
-
-
-@pytest.fixture(scope="module")
-def catalog():
-    return trnspec.load(FOLDERS)
+from tests.support.engine import everything
+from trnspec.catalog.catalog import Catalog
 
 
 @pytest.mark.parametrize(("servers", "tokens", "mtbf"), [(4, "100B", 50_000), (16, "2.5T", 20_000), (16, "2.5T", 200)])
-def test_a_run(catalog, servers, tokens, mtbf) -> None:
+def test_a_run(servers, tokens, mtbf) -> None:
     """Daly 2006, equations 20 and 37: the time of a run with checkpoints, failures and restarts, and its interval.
 
     A checkpoint has weights, master copy and two moments, 14 bytes per parameter (Rajbhandari et al. 2020, section 3.1).
     Spares are those that are away at the same time with a probability of 5 % at most, of a Poisson distribution.
     """
     found = trnspec.evaluate(
-        "plan-train", catalog, model="llama-3.1-8b", tokens=tokens, on=["p5.48xlarge"], count=[servers], seq=8192,
+        "plan-train", Catalog(everything()), model="llama-3.1-8b", tokens=tokens, on=["p5.48xlarge"], count=[servers], seq=8192,
         global_batch=256, calibration="none", price="98.32 USD/h", mtbf=f"{mtbf}h", restart="10min", repair="24h",
         checkpoint_rate="20 GB/s",
     )  # fmt: skip
