@@ -151,12 +151,9 @@ def test_without_files_every_catalog_is_checked(here, how) -> None:
     if how != "named":
         (here.folder / "trnspec.toml").write_text('catalogs = ["mine"]')
     options = [] if how == "configured" else ["--catalog", "mine"]
-    alone, more = here("validate", "--catalog", here.folder / "mine", "--format", "json"), here("validate", *options)
-    files = len(list((ROOT / "catalog").rglob("*.yaml")))
+    more = here("validate", "--table", *options)
 
-    assert (0, f"{SHIPPED + 1} documents checked, no findings.\n") == (more.status, more.out)
-    assert files + 1 == json.loads(alone.out)["summary"]["files"]
-    assert f"{SHIPPED + 1} documents checked" in here("validate", "--table", *options).out
+    assert (0, f"{SHIPPED + 1} documents checked, no findings.") == (more.status, more.out.splitlines()[-1])
 
     (here.folder / "mine" / "links" / "wire.yaml").write_text(WRONG)
     result = here("validate", "--format", "json", *options)

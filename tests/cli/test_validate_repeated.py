@@ -1,13 +1,15 @@
 """``trnspec validate`` after a change between two runs of the same command line: the change is found, whatever it is."""
 
+import json
 import mmap
 import os
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import SOUND, WRONG, apart
+from tests.support.programs import SOUND, WRONG, Site, apart
 
 
 @pytest.fixture
@@ -38,32 +40,46 @@ def edit_through_shared_memory(file: Path) -> None:
         shared[at : at + 4] = b"Lynk"
 
 
+OF_PYTHON = ("my__pycache__x", "acme-1.0.dist-info", "__pycache__")
+
+
 @pytest.mark.parametrize(
-    ("inner", "path", "change", "python_path"),
+    ("changes", "paths", "python_path"),
     [
-        (".", ".", add, ""),
-        (".", ".", add, "."),
-        (".", "{}", add, "."),
-        *(
-            (name, f"{{}}/{name}/wire.yaml", edit, "")
-            for name in ("my__pycache__x", "acme-1.0.dist-info", "__pycache__")
-        ),
-        (".", "wire.yaml", edit_with_equal_size_and_time, ""),
-        (".", "wire.yaml", edit_through_shared_memory, ""),
+        ({".": add}, ".", ""),
+        ({".": add}, ".", "."),
+        ({".": add}, "{}", "."),
+        (dict.fromkeys(OF_PYTHON, edit), " ".join(f"{{}}/{name}/wire.yaml" for name in OF_PYTHON), ""),
+        ({"a": edit_with_equal_size_and_time, "b": edit_through_shared_memory}, "a/wire.yaml b/wire.yaml", ""),
     ],
 )
-def test_change_of_a_file(folder: Path, inner: str, path: str, change, python_path: str) -> None:
+def test_change_of_a_file(folder: Path, changes, paths: str, python_path: str) -> None:
     """In a folder on the path of modules, or with the name of one of Python; however it is written."""
-    (folder / inner).mkdir(exist_ok=True)
-    (folder / inner / "wire.yaml").write_text(SOUND)
-    line = ("--no-plugins", "validate", path.format(folder))
-    before = apart(*line, cwd=folder, PYTHONPATH=python_path).status
-    change(folder / inner / "wire.yaml")
+    for inner in changes:
+        (folder / inner).mkdir(exist_ok=True)
+        (folder / inner / "wire.yaml").write_text(SOUND)
+    line = (
+        "--no-plugins",
+        "validate",
+        "--select",
+        "TRN1",
+        "--format",
+        "json",
+        *paths.replace("{}", str(folder)).split(),
+    )
 
-    assert (before, apart(*line, cwd=folder, PYTHONPATH=python_path).status) == (0, 1)
+    def reported() -> set[Path]:
+        found = json.loads(apart(*line, cwd=folder, PYTHONPATH=python_path).out)["diagnostics"]
+        return {(folder / d["file"]).parent for d in found}
+
+    before = reported()
+    for inner, change in changes.items():
+        change(folder / inner / "wire.yaml")
+
+    assert (before, reported()) == (set(), {folder / inner for inner in changes})
 
 
-RULE = '''
+RULES = '''
 import os, sqlite3
 from trnspec.model.link import Link
 from trnspec.plugins.api import API, Finding, Plugin, rule
@@ -71,43 +87,39 @@ from trnspec.plugins.api import API, Finding, Plugin, rule
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-@rule("ACME001", "acme-limit", over=Link)
-def limit(node, graph):
-    """Reports every link once a limit is set."""
-    if {condition}:
-        yield Finding(("spec",), "too much")
+def limit(code, exceeded):
+    @rule(code, f"limit-{code.lower()}", over=Link)
+    def check(node, graph):
+        """Reports every link once a limit is set."""
+        if exceeded():
+            yield Finding(("spec",), "too much")
+
+    return check
 
 
-plugin = Plugin(name="acme", api=API, rules=(limit,))
+RULES = (
+    limit("ACME001", lambda: os.environ.get("ACME_LIMIT")),
+    limit("ACME002", lambda: os.path.exists(os.path.join(HERE, "flag"))),
+    limit("ACME003", lambda: sqlite3.connect(os.path.join(HERE, "limits.db")).execute("select * from limits").fetchall()),
+)
+plugin = Plugin(name="acme", api=API, rules=RULES)
 '''
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "os.environ.get('ACME_LIMIT')",
-        "os.path.exists(os.path.join(HERE, 'flag'))",
-        "sqlite3.connect(os.path.join(HERE, 'limits.db')).execute('select * from limits').fetchall()",
-    ],
-    ids=["environment", "exists", "sqlite3"],
-)
-def test_rule_of_a_plugin_that_reads_something_else(folder: Path, tmp_path: Path, condition: str) -> None:
+def test_rules_of_a_plugin_that_read_something_else(folder: Path, tmp_path: Path) -> None:
     """The environment, the existence of a file, a database."""
-    site = tmp_path / "site"
-    (site / "acme-1.0.dist-info").mkdir(parents=True)
-    (site / "acme-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (site / "acme-1.0.dist-info" / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
-    (site / "acme.py").write_text(RULE.replace("{condition}", condition))
-    database = sqlite3.connect(site / "limits.db")
+    site = Site(tmp_path / "site")
+    site.add("acme", RULES)
+    database = sqlite3.connect(site.folder / "limits.db")
     database.execute("create table limits (value)")
     database.commit()
 
     def codes(**env: str) -> list[str]:
-        done = apart("--plugin", "acme", "validate", "wire.yaml", cwd=folder, PYTHONPATH=str(site), **env)
-        return [word for word in done.out.split() if word == "ACME001"] + [done.err] * bool(done.err)
+        done = apart("--plugin", "acme", "validate", "wire.yaml", cwd=folder, PYTHONPATH=str(site.folder), **env)
+        return re.findall("error (ACME[0-9]+)", done.out) + [done.err] * bool(done.err)
 
     assert codes() == []
-    (site / "flag").write_text("")
+    (site.folder / "flag").write_text("")
     database.execute("insert into limits values (1)")
     database.commit()
-    assert codes(ACME_LIMIT="1") == ["ACME001"]
+    assert codes(ACME_LIMIT="1") == ["ACME001", "ACME002", "ACME003"]
