@@ -6,9 +6,9 @@ from attrs import evolve, fields
 from tests.support.engine import everything, shipped
 from tests.support.rules import document, graph, source
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.model.calibration import Achieved
+from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.reflection import ObjectShape
-from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest
+from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest, same_generation
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.quantities.units import Dimension
 
@@ -31,6 +31,46 @@ def test_the_nearest_chip():
     first, third = (graph.named(name).spec for name in ("trainium1", "trainium3"))
     moved = graph.replace("trainium1", evolve(first, generation=third.generation))
     assert ["trainium1", "trainium2"] == nearest(moved, "trainium3", {"trainium1", "trainium2"})
+
+
+def test_software_counts_more_than_the_chip_within_a_generation():
+    chosen = {
+        (chip, framework): calibrated(everything(), chip, "inference", framework=framework, experts=experts).name
+        for chip, framework, experts in (
+            ("h200", "trtllm", False), ("h200", "sglang", False), ("h200", "", False), ("b200", "trtllm", False), ("gb200", "vllm", True),
+            ("gb200", "sglang", True),
+        )
+    }  # fmt: skip
+    assert chosen == {
+        ("h200", "trtllm"): "h100-sxm-trtllm-2026-dense-inference",
+        ("h200", "sglang"): "h200-sglang-2026-dense-inference",
+        ("h200", ""): "h200-sglang-2026-dense-inference",
+        # None of its generation serves dense models: that of the framework.
+        ("b200", "trtllm"): "h100-sxm-trtllm-2026-dense-inference",
+        ("gb200", "vllm"): "gb200-vllm-2026-experts-inference",
+        ("gb200", "sglang"): "gb200-trtllm-2026-experts-inference",
+    }
+    graph = everything()
+    assert {"trainium1", "inferentia2"} == same_generation(
+        graph, "trainium1", {"inferentia2", "trainium1", "trainium2"}
+    )
+    assert {"b200", "gb200"} == same_generation(graph, "b200", {"gb200", "b200", "h200", "a100-80gb"})
+
+
+def test_an_interval_contains_its_estimate():
+    graph = everything()
+    known = graph.of(Calibration)
+    assert len(known) > 50
+    for node in known:
+        found = calibrated(graph, node.spec.chip.name, node.spec.of, node.name)
+        for framework in ("", "another"):
+            moved = calibrated(graph, node.spec.chip.name, node.spec.of, node.name, framework)
+            ends = [(moved.low, moved.high), moved.ttft_interval or (1.0, 1.0)]
+            assert all(low <= 1.0 <= high for low, high in ends), (node.name, framework, ends)
+        for scale in ("server", "cluster", "large"):
+            for experts in (False, True):
+                at = found.at({}, scale=scale, experts=experts)
+                assert at.low <= 1.0 <= at.high, (node.name, scale, experts)
 
 
 RANGES = "fitted_on: {chips: [c], dtypes: [bf16], seq: {low: 1024, high: 4096}, tp: {low: 2, high: 8}}, "

@@ -89,9 +89,10 @@ class ErrorInterval:
 
         Beyond the range of the fit they are ``low / r^exponent`` and ``high * r^exponent``, where ``r`` is the factor of the
         input that is furthest outside.  On another chip, with another framework, and where something differs that is not a
-        number, such as the dtype or the attention path, they are at least those of ``transfer``.
+        number, such as the dtype or the attention path, they are at least those of ``transfer``.  The computed time is always
+        inside, also where all rows of a fit are off in one direction: it is not corrected for them.
         """
-        low, high = self.low, self.high
+        low, high = min(self.low, 1.0), max(self.high, 1.0)
         if evidence.kind == "transferred" or any(o.factor == 1.0 for o in evidence.outside):
             low, high = min(low, self.transfer[0]), max(high, self.transfer[1])
         wider = max((o.factor for o in evidence.outside), default=1.0) ** self.exponent
@@ -230,8 +231,8 @@ def calibrated(  # what a calibration is chosen by
     """The calibration to use.
 
     ``auto`` chooses among the calibrations of chips of the same publisher: for inference one of models with or without experts,
-    as needed; of the nearest chip, that itself first; of the framework, else of any; of such models, else of both, else of the
-    other; of the era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with
+    as needed; of a chip of the same generation; of the framework, else of any; of the nearest chip, that itself first; of such
+    models, else of both, else of the other; of the era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with
     the most rows.
 
     Args:
@@ -259,8 +260,9 @@ def calibrated(  # what a calibration is chosen by
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"
             return Calibrated(evidence=attrs.evolve(NO_LOSSES, reason=reason))
+        alike = same_generation(graph, chip, chips)
         known = [n for n in own if n.spec.chip.name in chips]
-        return _read(max(known, key=lambda n: wanted.rank(n, chips.index(n.spec.chip.name))), wanted)
+        return _read(max(known, key=lambda n: wanted.rank(n, chips.index(n.spec.chip.name), alike)), wanted)
     for node in nodes:
         if name in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
@@ -280,14 +282,22 @@ class _Wanted:
     era: str
     experts: bool | None
 
-    def rank(self, node: Node[Calibration], distance: int) -> tuple[object, ...]:
-        """The larger, the better it fits; ``distance`` is the position of its chip in the order of nearness."""
+    def rank(self, node: Node[Calibration], distance: int, alike: Collection[str]) -> tuple[object, ...]:
+        """The larger, the better it fits.
+
+        Args:
+            node: The calibration.
+            distance: The position of its chip in the order of nearness.
+            alike: The chips of the generation of the chip.
+        """
         spec = node.spec
         return (
             # Of rows of other models times on Trainium are off by 1.4 instead of 1.1; those of another chip by less.
             spec.of == "inference" and (not self.models or spec.models in (None, self.models)),
-            -distance,
+            # Within a generation software differs more than chips, whose published rates are known.
+            spec.chip.name in alike,
             bool(self.framework) and _framework(spec) == self.framework,
+            -distance,
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
             *self._era(spec.era or ""),
             spec.spread.rows,
@@ -360,6 +370,20 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     own = publisher(chip)
     same = [n for n in among if n == chip or (own and n in nodes and publisher(n) == own)]
     return sorted(same, key=lambda name: (distance(name), name))
+
+
+def same_generation(graph: Graph, chip: str, among: Iterable[str]) -> set[str]:
+    """The chips of the generation of a chip: of its number, or, where one has none, of about its peak rate."""
+    specs = {n.name: n.spec for n in graph.of(Chip)}
+    ours = specs[chip]
+
+    def alike(theirs: Chip) -> bool:
+        if ours.generation is not None and theirs.generation is not None:
+            return ours.generation.accelerator == theirs.generation.accelerator
+        rates = [float(c.peak.dense.bf16) for c in (ours, theirs) if c.peak.dense is not None and c.peak.dense.bf16]
+        return theirs is ours or (len(rates) == 2 and max(rates) <= TOLERANCE * min(rates))
+
+    return {name for name in among if alike(specs[name])}
 
 
 def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
