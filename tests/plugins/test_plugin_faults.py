@@ -161,64 +161,48 @@ number = 3
 '''
 
 
-@pytest.fixture
-def functions(site) -> Site:
-    (site.folder / "fns.py").write_text(FUNCTIONS)
-    (site.folder / "ends.py").write_text("raise SystemExit(3)")
-    (site.folder / "sleeps.py").write_text("import time\ntime.sleep(30)")
-    (site.folder / "speechless.py").write_text("class E(Exception):\n    def __str__(self): raise ValueError\nraise E")
-    return site
-
-
+MODULES = {
+    "fns": FUNCTIONS,
+    "ends": "raise SystemExit(3)",
+    "sleeps": "import time\ntime.sleep(30)",
+    "speechless": "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+}
 IMPORT = "from trnspec.plugins.api import Command, Exporter, Reporter"
+NOTHING = "fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"
+PARTS = {
+    "sound": ("evaluators=(Evaluator('e1', 'E.', 'fns:sound'),)", ""),
+    "sounds": (
+        "exporters=(Exporter('x1', '.g', 'G.', one='fns:sound', all='fns:sound'),), commands=(Command('c1', 'C.', 'fns:hello'),)", "",
+    ),
+    "absent": (
+        "evaluators=(Evaluator('e2', 'E.', 'no_such:x'),)",
+        "the evaluator e2: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'",
+    ),
+    "bare": ("evaluators=(Evaluator('e3', 'E.', 'fns:bare'),)", "the evaluator e3: the input x of the evaluator e3 has no annotation"),
+    "number": ("evaluators=(Evaluator('e4', 'E.', 'fns:number'),)", "the evaluator e4: fns:number is not a function"),
+    "ends": ("evaluators=(Evaluator('e5', 'E.', 'ends:x'),)", "the evaluator e5: ends:x cannot be imported: SystemExit: 3"),
+    "speechless": (
+        "evaluators=(Evaluator('e6', 'E.', 'speechless:x'),)",
+        "the evaluator e6: speechless:x cannot be imported: E: its message cannot be shown",
+    ),
+    "sleeps": (
+        "evaluators=(Evaluator('e7', 'E.', 'sleeps:x'),)",
+        "the evaluator e7: sleeps:x cannot be imported: it took longer than TRNSPEC_PLUGIN_SECONDS",
+    ),
+    "exporter": ("exporters=(Exporter('x2', '.b', 'B.', all='fns:nothing'),)", f"the exporter x2: {NOTHING}"),
+    "reporter": ("reporters=(Reporter('r1', 'R.', 'fns:nothing'),)", f"the reporter r1: {NOTHING}"),
+    "command": ("commands=(Command('c2', 'C.', 'fns:sound'),)", "the command c2 is of type function; a click.Command is expected"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("more", "faults"),
-    [
-        ("evaluators=(Evaluator('good', 'G.', 'fns:sound'),)", []),
-        (
-            "exporters=(Exporter('good', '.g', 'G.', one='fns:sound', all='fns:sound'),), commands=(Command('good', 'G.', 'fns:hello'),)",
-            [],
-        ),
-        (
-            "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)",
-            ["the evaluator a: no_such:x cannot be imported: ModuleNotFoundError: No module named 'no_such'"],
-        ),
-        (
-            "evaluators=(Evaluator('a', 'A.', 'fns:bare'),)",
-            ["the evaluator a: the input x of the evaluator a has no annotation"],
-        ),
-        ("evaluators=(Evaluator('a', 'A.', 'fns:number'),)", ["the evaluator a: fns:number is not a function"]),
-        ("evaluators=(Evaluator('a', 'A.', 'ends:x'),)", ["the evaluator a: ends:x cannot be imported: SystemExit: 3"]),
-        (
-            "evaluators=(Evaluator('a', 'A.', 'speechless:x'),)",
-            ["the evaluator a: speechless:x cannot be imported: E: its message cannot be shown"],
-        ),
-        (
-            "evaluators=(Evaluator('a', 'A.', 'sleeps:x'),)",
-            ["the evaluator a: sleeps:x cannot be imported: it took longer than TRNSPEC_PLUGIN_SECONDS"],
-        ),
-        (
-            "exporters=(Exporter('b', '.b', 'B.', all='fns:nothing'),)",
-            ["the exporter b: fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"],
-        ),
-        (
-            "reporters=(Reporter('r', 'R.', 'fns:nothing'),)",
-            ["the reporter r: fns:nothing cannot be imported: AttributeError: module 'fns' has no attribute 'nothing'"],
-        ),
-        (
-            "commands=(Command('c', 'C.', 'fns:sound'),)",
-            ["the command c is of type function; a click.Command is expected"],
-        ),
-    ],
-)
-def test_plugin_object_is_imported_by_name(functions, more, faults) -> None:
-    functions.plugin("one", more, head=IMPORT)
-    functions.plugin("zz-fine")
+def test_plugin_object_is_imported_by_name(site) -> None:
+    for name, code in MODULES.items():
+        (site.folder / f"{name}.py").write_text(code)
+    for name, (more, _) in PARTS.items():
+        site.plugin(name, more, head=IMPORT)
 
-    assert {"one": ("faulty" if faults else "ok", faults), "zz-fine": ("ok", [])} == listed(
-        functions, TRNSPEC_PLUGIN_SECONDS="0.5"
+    assert {n: ("faulty" if fault else "ok", [fault] * bool(fault)) for n, (_, fault) in PARTS.items()} == listed(
+        site, TRNSPEC_PLUGIN_SECONDS="1"
     )
 
 
