@@ -37,6 +37,7 @@ MARKS = {
     "calibrate": [SLOW],
     "calibrate import": [],
     "eval accuracy": [SLOW],
+    "eval plan-serve": [SLOW],
     "measure": [SLOW, TORCH],
     "plot": [MATPLOTLIB],
     "site build": [SLOW],

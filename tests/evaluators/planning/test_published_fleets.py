@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import pytest
 from attrs import frozen
 
 from tests.support.engine import everything
@@ -86,6 +87,7 @@ def summary(scores: list[Score]) -> tuple[float, float]:
     return median(max(one.ratio, 1.0 / one.ratio) for one in planned), sum(one.inside for one in planned) / len(scores)
 
 
+@pytest.mark.slow
 def test_plans_of_published_fleets() -> None:
     scores = scored(FLEETS)
 
