@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.neuron_kernels import OpCase
     from trnspec.perf.calibration.measured.serving import ServingCase
     from trnspec.perf.calibration.measured.training import TrainingCase
+    from trnspec.perf.lowering.system import LoweredSystem
 
-Predicted = Mapping[Part, tuple[Any, Any, Any, Any]]
-"""By part the ideal, the calibrated, the least and the largest value of each row; NaN without a calibrated one.  Least and largest
-are over what figures and rows leave open."""
+Times = Mapping[Part, Any]
+"""Values of cases by part, NaN where there is none."""
 
 HeldOut = dict[tuple[str, Part], float]
 """Values by fits to other rows, by the name of the row and the part."""
@@ -142,7 +142,9 @@ class RowKind:
     Attributes:
         of: What its calibrations are of.
         read: Function from the catalog and the rows of a table to cases.
-        predict: Function from the catalog, cases with the same :attr:`together`, and their calibration, to values by part.
+        times: Function from the catalog, cases with the same :attr:`together`, and their calibration, to values by part.
+        ideal: Function from the catalog and cases to values by published figures only; those without a calibration when left out.
+        variants: Function from a case and its calibration to what figures and rows leave open, over which the value spreads.
         interval: Function from the catalog, a case, a part and a calibration to measured over computed values, low and high,
             and the kind of evidence.
         together: Function from a case to what is the same in all cases that are predicted together.
@@ -152,8 +154,10 @@ class RowKind:
 
     of: str
     read: Callable[[Graph, Sequence[Record]], Iterable[Any]]
-    predict: Callable[[Graph, Sequence[Any], Calibrated], Predicted]
+    times: Callable[[Graph, Sequence[Any], Calibrated], Times]
     interval: Callable[[Graph, Any, Part, Calibrated], tuple[float, float, Evidence]]
+    ideal: Callable[[Graph, Sequence[Any]], Times] | None = None
+    variants: Callable[[Any, Calibrated], Iterable[Any]] = lambda _case, _applied: ()
     together: Callable[[Any], object] = lambda _: ()
     refit: Callable[[Graph, Sequence[Any], Holdout], HeldOut] | None = None
 
@@ -175,7 +179,7 @@ class RowKind:
             known = chosen[key]
             groups.setdefault((self.together(case), known.name), (known, []))[1].append(case)
         for known, cases in groups.values():
-            predicted = self.predict(graph, cases, known)
+            predicted = self._predicted(graph, cases, known)
             for i, case in enumerate(cases):
                 own = chosen[case.chosen_by]
                 moved = evolve(own, evidence=evolve(own.evidence, kind="transferred")).at({}) if elsewhere else own
@@ -197,6 +201,20 @@ class RowKind:
                     )  # fmt: skip
                     yield row, case, (least * other[0], largest * other[1])
 
+    def _predicted(
+        self, graph: Graph, cases: Sequence[Any], known: Calibrated
+    ) -> dict[Part, tuple[Any, Any, Any, Any]]:
+        """By part the ideal, the calibrated, the least and the largest value of each row; NaN without a calibrated one."""
+        ideal = self.ideal(graph, cases) if self.ideal else self.times(graph, cases, Calibrated())
+        every = [[case, *(self.variants(case, known) if known.name else ())] for case in cases]
+        starts = np.cumsum([0, *map(len, every[:-1])])
+        times = self.times(graph, [each for some in every for each in some], known) if known.name else {}
+        result = {}
+        for part, bound in ideal.items():
+            found = times.get(part, np.full(sum(map(len, every)), np.nan))
+            result[part] = bound, found[starts], np.minimum.reduceat(found, starts), np.maximum.reduceat(found, starts)
+        return result
+
 
 def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
     at = known.at(case.inputs, case.dtype, scale=case.scale, experts=case.models == "experts")
@@ -204,9 +222,14 @@ def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> 
     return low, high, "transferred" if part == "encoder" else at.evidence.kind
 
 
-def _at_ends(cases: Sequence[Any]) -> list[list[Any]]:
-    """Cases on systems with the figures of either end of their intervals."""
-    return [[evolve(c, system=(c.system.ends or (c.system,) * 2)[end]) for c in cases] for end in (0, 1)]
+def _at(case: Any, ends: Iterable[LoweredSystem]) -> list[Any]:
+    """A case on systems with the figures of either end of their intervals; arrays tell systems apart by their names."""
+    return [evolve(case, system=evolve(system, name=f"{system.name} {end}")) for end, system in enumerate(ends)]
+
+
+def _at_ends(case: Any, _applied: Calibrated) -> list[Any]:
+    """A case at the slow and at the fast end of its system's figures."""
+    return _at(case, case.system.ends or (case.system,) * 2)
 
 
 def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCase | Skipped]:
@@ -217,27 +240,20 @@ def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCa
         yield case
 
 
-def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) -> Predicted:
-    """Times of a step, over the figures' intervals and the settings that rows leave open; and memory, which is not fitted."""
-    ideal = batch(cases).times({})["step"]
-    memory = np.array([float(peak(c.dims, c.layout, c.runtime).total) if c.memory else np.nan for c in cases])
-    none = np.full(len(cases), np.nan)
-    if not applied.name:
-        return {"step": (ideal, none, none, none), "memory": (memory, none, none, none)}
-    achieved = asdict(applied.efficiency)
-    value = batch(cases).times(achieved)["step"]
-    low, high = np.array(value), np.array(value)
-    # A row that leaves a setting open is computed with each of its values.
-    layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *case.alternatives)]
-    rows = np.array([i for i, _ in layouts])
-    for end in (0, 1):
-        at_end = [
-            evolve(cases[i], layout=layout, system=extremes(cases[i].system, applied)[end]) for i, layout in layouts
-        ]
-        times = batch(at_end).times(achieved)["step"]
-        np.minimum.at(low, rows, times)
-        np.maximum.at(high, rows, times)
-    return {"step": (ideal, value, low, high), "memory": (memory, none, none, none)}
+def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) -> Times:
+    return batch(cases).times(asdict(applied.efficiency))
+
+
+def _ideal_steps(_graph: Graph, cases: Sequence[TrainingCase]) -> Times:
+    """Times of a step, and memory, which is not fitted."""
+    memory = [float(peak(c.dims, c.layout, c.runtime).total) if c.memory else np.nan for c in cases]
+    return {**batch(cases).times({}), "memory": np.array(memory)}
+
+
+def _layouts(case: TrainingCase, applied: Calibrated) -> Iterator[TrainingCase]:
+    """A row that leaves a setting open with each of its values, at either end of the figures."""
+    for one in _at(case, extremes(case.system, applied)):
+        yield from (evolve(one, layout=layout) for layout in (case.layout, *case.alternatives))
 
 
 Fits = Iterable[tuple["FitModel", Sequence[Any]]]
@@ -249,12 +265,15 @@ def _refit(fits: Callable[[Graph, Any], Fits], graph: Graph, cases: Sequence[Cas
     values: HeldOut = {}
     for model, some in fits(graph, cases):
         labels = model.folds(some) if holdout == "model" else [getattr(c, holdout) for c in some]
-        if len(set(labels)) == 1 and (model.whole or holdout != "model"):
-            continue
-        for part, errors in fit(model, some, (holdout,))[holdout].errors.items():
-            each = zip(errors.cases, errors.held_out, strict=True)
-            values |= {(case.id, part): case.measured(part) * (1.0 + float(off)) for case, off in each}
+        if len(set(labels)) > 1 or not (model.whole or holdout != "model"):
+            for part, errors in fit(model, some, (holdout,))[holdout].errors.items():
+                values |= _values(part, errors.cases, errors.held_out)
     return values
+
+
+def _values(part: Part, cases: Sequence[Case], errors: Any) -> HeldOut:
+    each = zip(cases, errors, strict=True)
+    return {(case.id, part): case.measured(part) * (1.0 + float(off)) for case, off in each}
 
 
 def _fits_of_steps(graph: Graph, cases: Sequence[TrainingCase]) -> Fits:
@@ -273,17 +292,18 @@ def _neuron_cases(graph: Graph, rows: Sequence[Record]) -> Iterable[InferenceCas
     return inference_cases(graph, [{**row, "kind": ""} if on_gpu(row) else row for row in rows])
 
 
-def _tokens(_graph: Graph, cases: Sequence[InferenceCase], applied: Calibrated) -> Predicted:
-    """Times per output token and to first token; or of a pass of encoders, at the slow end with weights of 4 bytes."""
-    slow, fast = _at_ends(cases)
+def _tokens(_graph: Graph, cases: Sequence[InferenceCase], applied: Calibrated) -> Times:
+    """Times per output token and to first token; or of a pass of encoders."""
     encoders = bool(cases[0].encoded)
-    if encoders:
-        slow = [evolve(case, plan=evolve(case.plan, weight_bytes=4.0)) for case in slow]
-        applied = _alone(applied)
-    some = ((cases, Calibrated()), (cases, applied), (fast, applied), (slow, applied))
-    each = [runs(of, known.efficiency).times(asdict(serving_of(known))) for of, known in some]
-    tpot, ttft = (tuple(times[part] for times in each) for part in inference.MODEL.parts)
-    return {"encoder": ttft} if encoders else {"tpot": tpot, "ttft": ttft}
+    applied = _alone(applied) if encoders else applied
+    times = runs(cases, applied.efficiency).times(asdict(serving_of(applied)))
+    return {"encoder": times["ttft"]} if encoders else times
+
+
+def _servers(case: InferenceCase, applied: Calibrated) -> list[InferenceCase]:
+    """The ends of the figures; of encoders the slow one with weights of 4 bytes."""
+    slow, fast = _at_ends(case, applied)
+    return [evolve(slow, plan=evolve(slow.plan, weight_bytes=4.0)) if case.encoded else slow, fast]
 
 
 def _alone(applied: Calibrated) -> Calibrated:
@@ -298,34 +318,28 @@ def _fits_of_tokens(_graph: Graph, cases: Sequence[InferenceCase]) -> Fits:
     return [(inference.MODEL, some)] if len(some) >= inference.LEAST else []
 
 
-def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) -> Predicted:
-    """Times with requests in flight; the interval includes both widths of the KV cache where a row does not state its dtype.
+def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) -> Times:
+    return ServingRuns.of(cases, applied.efficiency).times(asdict(serving_of(applied)))
 
-    Lower bounds are a decoding step with as many requests as fit, without prompts, and a prompt that is served alone.
-    """
+
+def _ideal_requests(_graph: Graph, cases: Sequence[ServingCase]) -> Times:
+    """A decoding step with as many requests as fit, without prompts, and a prompt that is served alone."""
     bounds = ServingRuns.of(cases)
-    alone = evolve(bounds, requests=np.ones(len(cases)))
-    ideal: dict[Part, Any] = {"tpot": bounds.run({}).step, "ttft": alone.run({}).ttft}
-    data, achieved = ServingRuns.of(cases, applied.efficiency), asdict(serving_of(applied))
-    unstated = np.array([not case.cache_known for case in cases])
-    some = (
-        data,
-        data.with_other_cache(unstated),
-        *(ServingRuns.of(end, applied.efficiency) for end in _at_ends(cases)),
-    )
-    times = [each.times(achieved) for each in some]
-    spans = {part: np.array([each[part] for each in times]) for part in ideal}
-    return {part: (ideal[part], span[0], span.min(axis=0), span.max(axis=0)) for part, span in spans.items()}
+    return {"tpot": bounds.run({}).step, "ttft": evolve(bounds, requests=np.ones(len(cases))).run({}).ttft}
 
 
-def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Predicted:
+def _caches(case: ServingCase, applied: Calibrated) -> list[ServingCase]:
+    """The ends of the figures, and where a row does not state the dtype of the KV cache the other width, 8 or 16 bit."""
+    other = evolve(case.plan, cache_bytes=1.0 if case.plan.cache_bytes > 1.0 else 2.0)
+    return _at_ends(case, applied) + ([] if case.cache_known else [evolve(case, plan=other)])
+
+
+def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Times:
     """Times of collectives; NaN where the calibration has no protocol for one."""
-    ideal = np.array([case.ideal for case in cases])
-    value = np.full(len(cases), np.nan)
-    if applied.library is not None:
-        value = CollectiveRuns.of(cases, applied.library).times({})["collective"]
-    value = np.where(np.isfinite(value), value, np.nan)
-    return {"collective": (ideal, value, value, value)}
+    if applied.library is None:
+        return {}
+    value = CollectiveRuns.of(cases, applied.library).times({})["collective"]
+    return {"collective": np.where(np.isfinite(value), value, np.nan)}
 
 
 def _of_collective(
@@ -348,21 +362,16 @@ def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: H
         for fitted in fits:
             errors = fitted.main.held_out if holdout == "model" else fitted.main.elsewhere
             if errors is not None:
-                each = zip(fitted.cases, errors, strict=True)
-                values |= {(case.id, "collective"): case.seconds * (1.0 + float(off)) for case, off in each}
+                values |= _values("collective", fitted.cases, errors)
     return values
 
 
-def _kernels(graph: Graph, cases: Sequence[KernelCase], applied: Calibrated) -> Predicted:
+def _kernels(graph: Graph, cases: Sequence[KernelCase], applied: Calibrated) -> Times:
     """Times of one kernel in one precision."""
-    part, shapes, roof = cases[0].part, KernelRuns.of(cases[0].part, cases), _roof(graph, cases[0], applied)
-    ideal = shapes.times({})[part]
-    value = (
-        np.full(len(cases), np.nan)
-        if roof is None
-        else shapes.times(stated(roof, (each.name for each in fields(Roof))))[part]
-    )
-    return {part: (ideal, value, value, value)}
+    roof = _roof(graph, cases[0], applied)
+    if applied.name and roof is None:
+        return {}
+    return KernelRuns.of(cases[0].part, cases).times(stated(roof, (each.name for each in fields(Roof))) if roof else {})
 
 
 def _roof(graph: Graph, case: KernelCase, known: Calibrated) -> KernelRoof | None:
@@ -398,12 +407,14 @@ def _fits_of_kernels(_graph: Graph, cases: Sequence[KernelCase]) -> Fits:
     ]
 
 
-def _ops(_graph: Graph, cases: Sequence[OpCase], applied: Calibrated) -> Predicted:
+def _ops(_graph: Graph, cases: Sequence[OpCase], applied: Calibrated) -> Times:
     """Kernels on Neuron; the share of a calibration is that of whole layers, not of a multiplication alone."""
     shares = applied.efficiency.matmul, float(applied.serving.weights), applied.efficiency.step
-    ideal, value = (np.array(each) for each in zip(*((c.time(), c.achieved(*shares)) for c in cases), strict=True))
-    value[[c.alone for c in cases]] = np.nan
-    return {"op": (ideal, value, value, value)}
+    return {"op": np.array([np.nan if c.alone else c.achieved(*shares) for c in cases])}
+
+
+def _ideal_ops(_graph: Graph, cases: Sequence[OpCase]) -> Times:
+    return {"op": np.array([c.time() for c in cases])}
 
 
 def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
@@ -412,32 +423,33 @@ def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple
 
 
 KINDS: Mapping[str, tuple[RowKind, ...]] = {
-    "train": (RowKind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=partial(_refit, _fits_of_steps)),),
+    "train": (RowKind(of="training", read=_training_cases, times=_steps, interval=_of_model, ideal=_ideal_steps, variants=_layouts, refit=partial(_refit, _fits_of_steps)),),
     "infer": (
         RowKind(
-            of="inference", read=_neuron_cases, predict=_tokens, interval=_of_model, together=lambda c: c.encoded > 0.0,
+            of="inference", read=_neuron_cases, times=_tokens, interval=_of_model, variants=_servers, together=lambda c: c.encoded > 0.0,
             refit=partial(_refit, _fits_of_tokens),
         ),
-        RowKind(of="inference", read=serving_cases, predict=_requests, interval=_of_model,
+        RowKind(of="inference", read=serving_cases, times=_requests, interval=_of_model, ideal=_ideal_requests, variants=_caches,
             refit=partial(_refit, lambda _, cases: [(serving.MODEL, cases)]),
         ),
     ),
     "collective": (
         RowKind(
-            of="collectives", read=collective_cases, predict=_collectives, interval=_of_collective, refit=_refit_collectives
+            of="collectives", read=collective_cases, times=_collectives, interval=_of_collective, refit=_refit_collectives,
+            ideal=lambda _, cases: {"collective": np.array([c.ideal for c in cases])},
         ),
     ),
     **{
         kind: (
             RowKind(
-                of="kernels", read=partial(kernel_cases, kind=kind), predict=_kernels, interval=_of_kernel,
+                of="kernels", read=partial(kernel_cases, kind=kind), times=_kernels, interval=_of_kernel,
                 together=lambda c: (c.part, c.precision), refit=partial(_refit, _fits_of_kernels),
             ),
         )
         for kind in ("matmul", "attention", "moe")
     },
-    "device_profile": (RowKind(of="inference", read=profile_cases, predict=_ops, interval=_of_op),),
-    "op": (RowKind(of="inference", read=op_cases, predict=_ops, interval=_of_op),),
+    "device_profile": (RowKind(of="inference", read=profile_cases, times=_ops, interval=_of_op, ideal=_ideal_ops),),
+    "op": (RowKind(of="inference", read=op_cases, times=_ops, interval=_of_op, ideal=_ideal_ops),),
 }  # fmt: skip
 """Scoring of rows, by the value of the column ``kind``."""
 

@@ -232,18 +232,13 @@ def fit(
         unseen[holdout] = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
     fits = {}
     for holdout in holdouts:
-        elsewhere = unseen.get("chip") if holdout == "model" else None
-        errors = {
-            part: Errors(
-                cases=tuple(c for c in cases if c.measured(part)),
-                **{
-                    name: None if times is None else (times[part] / measured - 1.0)[known]
-                    for name, times in (("fit", seen), ("held_out", unseen[holdout]), ("elsewhere", elsewhere))
-                },
-            )
-            for part, measured in timed.items()
-            if (known := ~np.isnan(measured)).any()
-        }
+        times = (seen, unseen[holdout], unseen.get("chip") if holdout == "model" else None)
+        errors = {}
+        for part, measured in timed.items():
+            if (known := ~np.isnan(measured)).any():
+                off = [None if each is None else (each[part] / measured - 1.0)[known] for each in times]
+                rows = tuple(c for c in cases if c.measured(part))
+                errors[part] = Errors(cases=rows, fit=off[0], held_out=off[1], elsewhere=off[2])
         fits[holdout] = Fitted(cases=tuple(cases), values={}, errors=errors, found=found, prior=prior).of({})
     return fits
 

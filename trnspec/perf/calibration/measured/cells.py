@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from trnspec.errors import UsageError
 from trnspec.loading.measured import DTYPES, UNSTATED
@@ -259,32 +259,16 @@ def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensi
     layers, hidden, heads = (float(row.integer(n)) for n in ("layers", "hidden", "heads"))
     if not (layers and hidden and heads):
         raise UsageError(f"the catalog has no model like {text!r}, and the row lacks its dimensions")
-    vocabulary, width = float(row.integer("vocab")), float(row.integer("ffn"))
+    vocabulary, width = float(row.integer("vocab")) or 51200.0, float(row.integer("ffn"))
+    # A dense decoder: the Llama form with a gate, the GPT form without.
     gated = bool(width) and width != 4.0 * hidden and "gpt" not in text.lower()
-    made = decoder(
-        layers=layers, hidden=hidden, heads=heads, kv_heads=float(row.integer("kv_heads")) or heads,
-        width=width or 4.0 * hidden, vocabulary=vocabulary or 51200.0, context=float(row.integer("seq", needed=True)),
-        form="gated" if gated else "plain",
-    )  # fmt: skip
-    return text, made
-
-
-def decoder(
-    *,
-    layers: float,
-    hidden: float,
-    heads: float,
-    kv_heads: float,
-    width: float,
-    vocabulary: float,
-    context: float,
-    form: Literal["gated", "plain"],
-) -> Dimensions:
-    """Dimensions of a dense decoder: the Llama form with a gate, the GPT form without."""
-    size = hidden / heads
-    gated = form == "gated"
-    matrices = 3.0 if gated else 2.0
-    return Dimensions(
+    kv_heads, width, context = (
+        float(row.integer("kv_heads")) or heads,
+        width or 4.0 * hidden,
+        float(row.integer("seq", needed=True)),
+    )
+    size, matrices = hidden / heads, 3.0 if gated else 2.0
+    return text, Dimensions(
         layers=layers, hidden=hidden, vocabulary=vocabulary, context=context, heads=heads, kv_heads=kv_heads,
         qk_size=size, v_size=size, kv_elements=2.0 * kv_heads * size,
         attention_weights=2.0 * hidden * hidden + 2.0 * hidden * kv_heads * size,

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.search import stacked
@@ -254,12 +254,6 @@ class ServingRuns:
             np.array([float(SERVING[c.framework].mixed) for c in cases]),
             np.array([float(c.separate) for c in cases]),
         )
-
-    def with_other_cache(self, where: Any) -> ServingRuns:
-        """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""
-        cache = np.where(where, np.where(self.plan.cache_bytes > 1.0, 1.0, 2.0), self.plan.cache_bytes)
-        plan = evolve(self.plan, cache_bytes=cache)
-        return evolve(self, plan=plan, most=most_running(self.model, plan, self.machine))
 
     def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
         """The computed times per output token and to first token [s], one per row."""
