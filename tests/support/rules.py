@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -315,7 +316,7 @@ def sites(graph: Graph, name: str, *paths: str) -> tuple[Site, ...]:
 
 def term(graph: Graph, part: tuple[str, str], *counts: tuple[str, str], factor: int = 1) -> PartsTerm:
     """A term of a sum: the part and the counts as (document, path)."""
-    return PartsTerm(tuple(sites(graph, *c)[0] for c in counts), sites(graph, *part)[0], factor)
+    return PartsTerm(tuple(sites(graph, *c)[0] for c in counts), sites(graph, *part)[0], Fraction(factor))
 
 
 def interval(low: str, high: str | None = None) -> Interval:

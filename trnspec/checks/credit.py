@@ -16,7 +16,7 @@ from attrs import frozen
 from trnspec.errors import UsageError
 from trnspec.graph.citations import Citation, citations
 from trnspec.model.source import Source
-from trnspec.quantities.units import UNITS, Dimension, Unit
+from trnspec.quantities.units import UNITS, Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,11 +165,7 @@ def _numbers(text: str) -> Iterator[tuple[Fraction, str]]:
 
 def _same(number: Fraction, unit: str, printed: Fraction, printed_unit: str) -> bool:
     """Whether a printed number is a number: in an equal unit, or in one that the text prints elsewhere."""
-    ours, theirs = _unit(unit), _unit(printed_unit)
+    ours, theirs = UNITS.get(unit), UNITS.get(printed_unit)
     if ours is None or theirs is None:
         return number == printed and (theirs is None or theirs.dimension is Dimension.RATIO)
     return ours.dimension is theirs.dimension and number * ours.factor == printed * theirs.factor
-
-
-def _unit(word: str) -> Unit | None:
-    return UNITS.get(word)

@@ -179,7 +179,7 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
 
 def _sourced(graph: Graph, node: Node[Any], at: str, value: Any, ref: Ref[Any] | None, **rest: str | None) -> Fact:
     """A fact with the source that a reference names."""
-    source = None if ref is None else graph.find(ref)
+    source = graph.find(ref)
     stated: dict[str, Any] = {"label": at, "source": "" if ref is None else ref.name}
     stated["cited"] = stated["source"]
     if ref is not None and source is not None and isinstance(source.spec, Source):

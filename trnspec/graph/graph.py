@@ -112,9 +112,9 @@ class Graph:
             raise UnresolvedError(f"no {kind} is named {ref.name!r}")
         return node
 
-    def find(self, ref: Ref[T]) -> Node[T] | None:
-        """The node that a reference names; ``None`` when there is none, or it is of another kind."""
-        return self.lookup(ref.name, ref.target)
+    def find(self, ref: Ref[T] | None) -> Node[T] | None:
+        """The node that a reference names; ``None`` for no reference, and when there is no node or it is of another kind."""
+        return None if ref is None else self.lookup(ref.name, ref.target)
 
     def lookup(self, name: str, target: type[T] | None = None) -> Node[T] | None:
         """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""

@@ -37,7 +37,7 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
         ref = spec.servers.server
     elif isinstance(spec, Power):
         ref = spec.of
-    whole = None if ref is None else graph.find(ref)
+    whole = graph.find(ref)
     return frozenset() if whole is None or isinstance(whole.spec, Power) else chips_of(graph, whole)
 
 

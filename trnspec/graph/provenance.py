@@ -165,7 +165,7 @@ def _stated(
     if ref is None and figure.derived is None:
         ref, place = inherited(node, path)
         where = where or place or None
-    source = None if ref is None else graph.find(ref)
+    source = graph.find(ref)
     return Stated(
         **asdict(figure, recurse=False) | {"source": ref, "where": where},
         of=node.name,

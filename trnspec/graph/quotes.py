@@ -187,7 +187,7 @@ def quoted_facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     found: list[Fact] = []
     for price in price_documents(graph, node) if node.kind == "Server" else ():
         if price.spec.status == "unlisted":
-            source = None if price.metadata.source is None else graph.find(price.metadata.source)
+            source = graph.find(price.metadata.source)
             fact = Fact(
                 of=price.name, at=f"prices.{price.spec.type}", label=price.spec.type, value=None, verdict="unlisted"
             )

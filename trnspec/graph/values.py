@@ -139,7 +139,7 @@ def through(graph: Graph, steps: Path, target: type[Any], inner: PathField) -> P
 
     def read(node: Node[Any]) -> PathValue | None:
         ref = value_at(node.spec, steps)
-        other = None if ref is None else graph.find(ref)
+        other = graph.find(ref)
         # A reference may name a document of another kind; a rule reports that.
         return inner.read(other) if other is not None and isinstance(other.spec, target) else None
 

@@ -94,6 +94,16 @@ def check_rates(by: By, rates: Iterable[float | None]) -> None:
         raise TopologyError("the bisection by rate needs the rate of every link; ask for it by links")
 
 
+def weight_of(rate: float | None, by: By) -> float:
+    """The weight of a link in a cut."""
+    return 1.0 if by == "links" else (rate or 0.0)
+
+
+def is_met(bound: float, links: int, rate: float, by: By) -> bool:
+    """Whether a cut of these links and this rate is as narrow as a lower bound."""
+    return math.ceil(bound - 1e-6) >= links if by == "links" else bound >= rate * (1 - _SLACK)
+
+
 class _WeightMatrix:
     """The fabric as a symmetric matrix of weights, shape (vertices, vertices)."""
 
@@ -107,7 +117,7 @@ class _WeightMatrix:
         tie = np.zeros((size, size))
         top = max((e.rate or 0.0 for e in fabric.edges), default=0.0)
         for e in fabric.edges:
-            weight = 1.0 if by == "links" else (e.rate or 0.0)
+            weight = weight_of(e.rate, by)
             self.plain[e.a, e.b] += weight
             self.plain[e.b, e.a] += weight
             if by == "links" and top:
@@ -119,9 +129,7 @@ class _WeightMatrix:
 
     def meets(self, bound: float, side: frozenset[int]) -> bool:
         edges = cut_edges(self.fabric, side)
-        if self.by == "links":
-            return math.ceil(bound - 1e-6) >= len(edges)
-        return bound >= (total_rate(edges) or 0.0) * (1 - _SLACK)
+        return is_met(bound, len(edges), total_rate(edges) or 0.0, self.by)
 
     def result(self, side: frozenset[int], exact: bool, method: str) -> Bisection:
         if 0 not in side:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.topology.bisection import Bisection, By
+from trnspec.topology.bisection import Bisection, By, is_met, weight_of
 from trnspec.topology.fabric import Edge, TopologyError
 
 if TYPE_CHECKING:
@@ -87,11 +87,6 @@ def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
                 yield Edge(v, v - at * stride, axis.rate, axis.kind)
 
 
-def weight(axis: GridAxis, by: By) -> float:
-    """The weight of one link of an axis in a cut."""
-    return 1.0 if by == "links" else (axis.rate or 0.0)
-
-
 def lower_bound(axes: Sequence[GridAxis], by: By) -> float:
     """A lower bound on the weight of a cut into halves.
 
@@ -101,7 +96,7 @@ def lower_bound(axes: Sequence[GridAxis], by: By) -> float:
     axis with the smallest weight / load.
     """
     n = math.prod(axis.size for axis in axes)
-    shares = [weight(axis, by) / axis.load for axis in axes if axis.links]
+    shares = [weight_of(axis.rate, by) / axis.load for axis in axes if axis.links]
     return 8 * (n * n // 4) / n * min(shares) if shares else 0.0
 
 
@@ -116,7 +111,7 @@ def axis_cut(axes: Sequence[GridAxis], by: By) -> Bisection | None:
     for number, axis in enumerate(axes):
         if axis.size % 2 == 0:
             severed = n // axis.size * axis.cut
-            offer = (severed * weight(axis, by), severed * (axis.rate or 0.0), number)
+            offer = (severed * weight_of(axis.rate, by), severed * (axis.rate or 0.0), number)
             best = min(best or offer, offer)
     if best is None:
         return None
@@ -125,6 +120,5 @@ def axis_cut(axes: Sequence[GridAxis], by: By) -> Bisection | None:
     severed = n // axis.size * axis.cut
     stride = math.prod(a.size for a in axes[number + 1 :])
     side = frozenset(v for v in range(n) if v // stride % axis.size < axis.size // 2)
-    bound = lower_bound(axes, by)
-    met = math.ceil(bound - 1e-6) >= severed if by == "links" else bound >= cost * (1 - 1e-9)
+    met = is_met(lower_bound(axes, by), severed, cost, by)
     return Bisection(severed, None if axis.rate is None else severed * axis.rate, met, side, "axis cut")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from trnspec.topology.bisection import Bisection, By, bisection
+from trnspec.topology.bisection import Bisection, By, bisection, weight_of
 from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
 from trnspec.topology.shapes import Shape
 
@@ -112,13 +112,10 @@ class Switched(Shape):
         return bisection(self.build(), by, lower=self._lower_bound(by))
 
     def _lower_bound(self, by: By) -> float:
-        def weight(rate: float | None) -> float:
-            return 1.0 if by == "links" else (rate or 0.0)
-
-        bounds = [self.chips // 2 * weight(level.rate) for level in self.levels if level.size == self.chips]
+        bounds = [self.chips // 2 * weight_of(level.rate, by) for level in self.levels if level.size == self.chips]
         half = self.chips // 2
-        switch = sum(weight(level.rate) for level in self.levels if level.size == half)
-        peer = sum(weight(p.rate) for p in self.peers if p.stride == half)
+        switch = sum(weight_of(level.rate, by) for level in self.levels if level.size == half)
+        peer = sum(weight_of(p.rate, by) for p in self.peers if p.stride == half)
         return max([*bounds, half * min(switch, peer)], default=0.0)
 
     def __str__(self) -> str:

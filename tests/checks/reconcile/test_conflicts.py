@@ -5,6 +5,7 @@ import pytest
 from tests.support.rules import bare, claim, put, shipped
 from trnspec.checks.reconcile import conflicts as module
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
+from trnspec.checks.reconcile.hints import Budget
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 
@@ -64,7 +65,7 @@ def test_claims_on_several_figures() -> None:
     for says, source in (("100 TFLOPS", OLD), ("200 TFLOPS", NEW)):
         graph = claim(graph, "trainium1", at, says, source=source)
     (conflict,) = [c for c in conflicts(graph) if len(c.paths) > 1]
-    finding = conflict_finding(conflict, graph, explained=False)
+    finding = conflict_finding(conflict, graph, Budget())
 
     assert [dotted(p) for p in conflict.paths] == ["spec.peak.sparse.fp16", "spec.peak.sparse.tf32"]
     assert finding.message == (

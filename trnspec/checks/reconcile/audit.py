@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
 from trnspec.checks.reconcile.conflicts import causes, conflicts
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
+from trnspec.checks.reconcile.judge import Outcome, outcome
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums, sums_by_source
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import blamed
@@ -150,7 +150,7 @@ def _pairs(graph: Graph) -> Iterator[Disagreement]:
             adopted=None,
             conflicting=tuple(_side(graph, s.node.claims[s.claim]) for s in (doubted, other) if s.claim is not None),
             gap=_gap(doubted.interval, other.interval),
-            rounding=_rounding(value, other.interval),
+            rounding=_ROUNDINGS[outcome(value, other.interval)],
             causes=tuple(causes(conflict, graph)),
             verdict="found",
             reason="neither claim has a verdict",
@@ -220,7 +220,7 @@ def _words(graph: Graph) -> Iterator[Disagreement]:
 def _recorded(graph: Graph) -> Iterator[Disagreement]:
     skeletons: dict[tuple[str, Path], Relation] = {}
     for skeleton in sums(graph):
-        if len(skeleton.terms) == 1 and all(s.value is not None for s in skeleton.sites[1:]):
+        if len(skeleton.terms) == 1 and skeleton.has_parts:
             skeletons[skeleton.total.node.name, skeleton.total.path] = skeleton
     for node in graph:
         groups: dict[tuple[str, str, str | None], list[int]] = {}
@@ -253,7 +253,7 @@ def _disagreement(
         count = Site(node, path).value
         # The interval of a rounded count, such as 13B, is not symmetric.
         gap = _gap(site.interval, Interval.point(count) if isinstance(count, int) else interval)
-        rounding = _rounding(value, interval)
+        rounding = _ROUNDINGS[outcome(value, interval)]
         causes = tuple(_causes(site, value, interval, terms, graph))
     return Disagreement(
         name=node.name,
@@ -303,14 +303,11 @@ def _gap(value: Interval, other: Interval) -> float | None:
     return float((value.low + value.high) / (other.low + other.high) - 1)
 
 
-def _rounding(value: Quantity | int, interval: Interval) -> Rounding:
-    if isinstance(value, int):
-        return "explains it" if Fraction(value) in interval else "cannot explain it"
-    if value.interval.overlaps(interval):
-        return "explains it"
-    if value.loose.overlaps(interval):
-        return "explains it only if trailing zeros are not significant"
-    return "cannot explain it"
+_ROUNDINGS: dict[Outcome, Rounding] = {
+    "agrees": "explains it",
+    "rounded": "explains it only if trailing zeros are not significant",
+    "differs": "cannot explain it",
+}
 
 
 def _causes(
@@ -326,9 +323,9 @@ def _causes(
 
 
 def _views(graph: Graph) -> Iterator[View]:
+    by_source = sums_by_source(graph)
     for source in graph.of(Source):
-        sums_of_source = sums_by_source(graph).get(source.name, [])
-        if sums_of_source:
+        if sums_of_source := by_source.get(source.name, []):
             failing = tuple(
                 f"{r.total} {r.total.value}; its own parts: {' + '.join(str(t) for t in r.terms)}"
                 for r in sums_of_source

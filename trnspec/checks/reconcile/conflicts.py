@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.hints import NOT_EXPLAINED, sentence
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
-from trnspec.checks.reconcile.sites import CLAIM, PartsTerm, Relation, Site
+from trnspec.checks.reconcile.sites import PartsTerm, Site, claimed
 from trnspec.checks.reconcile.suspects import Suspect, precedence
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
@@ -22,6 +21,7 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from trnspec.checks.reconcile.hints import Budget
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
@@ -59,7 +59,7 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
         for path, indices in _open(node).items():
             sites = {index: Site(node, path, index) for index in indices}
             for one, two in _pairs(indices, sites, graph):
-                relation = _relation(sites[one], sites[two])
+                relation = claimed(sites[one], sites[two])
                 is_new = not reported.intersection((sites[one].key, sites[two].key))
                 if is_new and relation.is_stated and not relation.holds:
                     pairs.setdefault((one, two), []).append(path)
@@ -78,13 +78,13 @@ def _pairs(indices: list[int], sites: Mapping[int, Site], graph: Graph) -> Itera
     yield from ((min(index, best), max(index, best)) for index in indices if index != best)
 
 
-def conflict_finding(conflict: Conflict, graph: Graph, *, explained: bool = True) -> Finding:
-    """The finding for a conflict: both values with source and date, and, if ``explained``, the likely cause."""
+def conflict_finding(conflict: Conflict, graph: Graph, budget: Budget) -> Finding:
+    """The finding for a conflict: both values with source and date, and the likely cause."""
     doubted, other = conflict.doubted, conflict.other
     more = len(conflict.paths) - 1
     what = f"{dotted(doubted.path[1:])}{f' and {more} more' if more else ''} of {doubted.node.name}"
     message = f"{what} is {_described(doubted, graph)}, but {_described(other, graph)}, and no figure is adopted"
-    likely = sentence(causes(conflict, graph)) if explained else NOT_EXPLAINED
+    likely = budget.sentence(doubted.node, lambda: causes(conflict, graph))
     hint = f"add a verdict and a reason to one of them; {likely}"
     return Finding(doubted.place, message, hint, (other.location,), node=doubted.node)
 
@@ -119,10 +119,6 @@ def _measures(site: Site) -> bool:
     return isinstance(shape, NumberShape) and isinstance(value, int)
 
 
-def _relation(site: Site, other: Site) -> Relation:
-    return Relation(site, (PartsTerm((), other),), CLAIM)
-
-
 def _precedence(site: Site, graph: Graph) -> tuple[tuple[bool, str, int], int]:
     """A sort key that is largest for the claim that would be adopted: that of its source, then the first in the file."""
     assert site.claim is not None  # both sides are claims
@@ -138,7 +134,7 @@ def _described(site: Site, graph: Graph) -> str:
 
 def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
     """The explanations of one claim if the other one is right."""
-    relation, value = _relation(site, other), site.value
+    relation, value = claimed(site, other), site.value
     if not isinstance(value, Quantity):
         return explain(Suspect(site, (relation,)), graph)
     terms, shares = list(relation.terms), []

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trnspec.checks.reconcile.hypotheses import Explanation
     from trnspec.model.document import Node
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST_EXPLAINED = 40
 """The findings of one document whose causes are searched for: a search takes milliseconds."""
 
-NOT_EXPLAINED = f"the document has more than {MOST_EXPLAINED} such findings; causes were searched for the first ones"
+_NOT_EXPLAINED = f"the document has more than {MOST_EXPLAINED} such findings; causes were searched for the first ones"
 
 
 class Budget:
@@ -23,10 +23,10 @@ class Budget:
     def __init__(self) -> None:
         self._used: Counter[str] = Counter()
 
-    def allows(self, node: Node[Any]) -> bool:
-        """Whether the causes of one more finding of a document are searched for."""
+    def sentence(self, node: Node[Any], search: Callable[[], Sequence[Explanation]]) -> str:
+        """The hint of one more finding of a document, with the causes that a search gives while it is allowed."""
         self._used[node.name] += 1
-        return self._used[node.name] <= MOST_EXPLAINED
+        return sentence(search()) if self._used[node.name] <= MOST_EXPLAINED else _NOT_EXPLAINED
 
 
 def sentence(explanations: Sequence[Explanation]) -> str:

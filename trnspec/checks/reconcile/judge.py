@@ -93,18 +93,18 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
     stated: Quantity | int
     if isinstance(known.value, Amount):
         stated = parse(says, known.value.dimension, node.units)
-        outcome, factor = _compared(stated, known.value)
         interval = known.value.interval
+        factor = float(stated.value / known.value.value) if known.value.value else None
     elif isinstance(known.value, int):
         if not says.replace(",", "").isdecimal():
             raise UsageError(f"{at} is a count; {says!r} is not a whole number")
         stated = int(says.replace(",", ""))
-        outcome = "agrees" if stated == known.value else "differs"
         factor, interval = stated / known.value, Interval.point(known.value)
     else:
         raise UsageError(f"{at} of {node.name} is {known.text}; only figures and counts are compared")
     causes: tuple[Explanation, ...] = ()
-    if isinstance(stated, Quantity) and outcome == "differs" and sites:
+    result = outcome(stated, interval)
+    if isinstance(stated, Quantity) and result == "differs" and sites:
         causes = tuple(explain_case(_case(graph, sites[0], stated, interval)))
     whole = total(graph, node, ("spec", *steps)) if field.total else None
     return Judgement(
@@ -113,18 +113,20 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
         says=says,
         value=known.text,
         formula="" if whole is None else " + ".join(f"{term} of {term.part.name}" for term in whole.terms),
-        outcome=outcome,
+        outcome=result,
         factor=factor,
         causes=causes,
         facts=tuple(fact for site in sites for fact in facts(graph, site.node) if fact.at == dotted(site.path[1:])),
     )
 
 
-def _compared(stated: Quantity, known: Amount) -> tuple[Outcome, float | None]:
-    factor = float(stated.value / known.value) if known.value else None
-    if stated.interval.overlaps(known.interval):
-        return "agrees", factor
-    return ("rounded" if stated.loose.overlaps(known.interval) else "differs"), factor
+def outcome(stated: Quantity | int, interval: Interval) -> Outcome:
+    """The result of the comparison of a stated value with an interval."""
+    if isinstance(stated, int):
+        return "agrees" if stated in interval else "differs"
+    if stated.interval.overlaps(interval):
+        return "agrees"
+    return "rounded" if stated.loose.overlaps(interval) else "differs"
 
 
 def _sites(graph: Graph, node: Node[Any], steps: Path) -> list[Site]:
@@ -141,5 +143,5 @@ def _measured(spec: type[Any], path: Path) -> bool:
 
 def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Mismatch:
     """The case of a figure that disagrees with one value: its parts, and the totals that it is a part of."""
-    known = (r for r in sums(graph) if all(s.value is not None for term in r.terms for s in (*term.counts, term.part)))
+    known = (relation for relation in sums(graph) if relation.has_parts)
     return case_of(site, stated, [interval], known, graph)

@@ -118,7 +118,9 @@ def _neighbours(site: Site, graph: Graph) -> Iterator[Lookalike]:
     version = getattr(site.node.spec, "version", None)
     for alike in figures_at(graph, type(site.node.spec), site.path).values():
         if version and any(
-            _same(v, site.value) and _version(graph, name) == version for name, v in alike if name != site.node.name
+            _same(v, site.value) and getattr(graph.nodes[name].spec, "version", None) == version
+            for name, v in alike
+            if name != site.node.name
         ):
             continue  # two documents of one version that agree support each other
         if len(alike) <= MOST_SHARED + 1:  # one of them may be the document itself
@@ -143,11 +145,6 @@ def is_related(name: str, site: Site) -> bool:
     """Whether a document is of the family of another: their names are the same up to the first digit."""
     one, other = (re.match(r"[^0-9]*", text) for text in (name, site.node.name))
     return one is not None and other is not None and one[0] == other[0]
-
-
-def _version(graph: Graph, name: str) -> str | None:
-    version: str | None = getattr(graph.nodes[name].spec, "version", None)
-    return version
 
 
 @cached_by_graph

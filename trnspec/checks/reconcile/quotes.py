@@ -285,7 +285,7 @@ def _offers(graph: Graph, node: Node[Price]) -> Iterator[KnownQuote]:
     for site in sites:
         value, place = site.value, str(site.path[-1])
         ref = source_of(node, site.path) if site.claim is None else node.claims[site.claim].source
-        source = None if ref is None else graph.find(ref)
+        source = graph.find(ref)
         if isinstance(value, Quantity) and value.dimension is Dimension.PRICE and value.value > 0:
             date = "" if source is None else source.spec.as_of
             sizes = _sizes(server.spec)

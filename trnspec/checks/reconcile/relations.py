@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.sites import CLAIM, PartsTerm, Relation, Site, is_multiple
+from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site, claimed, is_multiple
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -181,7 +181,7 @@ def _claims(graph: Graph, scope: AbstractSet[str] | None, *, doubtful: bool = Fa
                     value = adopted.value if isinstance(adopted, Figure) else adopted
                     if adopted is None or _surely_agree(said, value):
                         continue
-                yield Relation(Site(node, path, index), (PartsTerm((), Site(node, path)),), CLAIM)
+                yield claimed(Site(node, path, index), Site(node, path))
 
 
 def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
@@ -312,7 +312,7 @@ def _of_table(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relatio
     for row in _TABLE.get(type(node.spec), ()):
         total = site(node, row.total)
         ref = figure_at(node, ("spec", *row.of.split("."))) if row.of else None
-        holder = _find(graph, ref) if row.of else node
+        holder = graph.find(ref) if row.of else node
         if holder is None or not wanted(node, total.path):
             continue
         path, _, direction = row.part.rpartition(".")
@@ -349,7 +349,7 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     A chip that no UltraServer has is compared as the chips with the same link.
     """
     links = chip.spec.links
-    link, systems = _find(graph, links.link if links else None), _ultraservers(graph)
+    link, systems = graph.find(links.link if links else None), _ultraservers(graph)
     if link is None or not all(
         ultraserver.spec.fabric is not None
         and ultraserver.spec.between_servers is None
@@ -387,15 +387,15 @@ def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> P
     """The part of a fabric in the links of a chip, in one or in both directions: its rate, or else its links."""
     part, factor = _directed(node, f"{name}.bandwidth", direction)
     fabric = getattr(node.spec, name)
-    link = _find(graph, fabric.link if fabric else None)
+    link = graph.find(fabric.link if fabric else None)
     if part.value is None and link is not None and fabric.links_per_chip is not None:
         return PartsTerm((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
     return PartsTerm((), part, factor)
 
 
 def _chip_of(system: Node[Any], graph: Graph) -> Node[Chip] | None:
-    server = system if system.is_of(Server) else _find(graph, system.spec.servers.server)
-    return None if server is None else _find(graph, server.spec.chips.chip)
+    server = system if system.is_of(Server) else graph.find(system.spec.servers.server)
+    return None if server is None else graph.find(server.spec.chips.chip)
 
 
 def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
@@ -489,28 +489,18 @@ def _article(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
-def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:
-    return None if ref is None else graph.find(ref)
-
-
 # The sums among the figures of each source, which distinguish an outdated page from one that contradicts itself.
 
 
-@cached_by_graph
-def sums_by_source(graph: Graph) -> Mapping[str, list[Relation]]:
-    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
-    return _grouped(_of_sources(graph))
+def sums_by_source(graph: Graph, *, failing: bool = False) -> Mapping[str, list[Relation]]:
+    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts.
 
-
-def contradictions_by_source(graph: Graph) -> Mapping[str, list[Relation]]:
-    """Relations that do not hold; the others are not kept."""
-    return _grouped((source, relation) for source, relation in _of_sources(graph) if not relation.holds)
-
-
-def _grouped(relations: Iterable[tuple[str, Relation]]) -> dict[str, list[Relation]]:
+    With ``failing`` those that do not hold; the others are not kept.
+    """
     by_source: dict[str, list[Relation]] = {}
-    for source, relation in relations:
-        by_source.setdefault(source, []).append(relation)
+    for source, relation in _of_sources(graph):
+        if not (failing and relation.holds):
+            by_source.setdefault(source, []).append(relation)
     return by_source
 
 
@@ -543,10 +533,7 @@ def _has_source(node: Node[Any], path: Path) -> bool:
 
 
 def _own_source(node: Node[Any], path: Path) -> Ref[Source] | None:
-    figure = figure_at(node, path)
-    if not isinstance(figure, Figure) or figure.derived is not None:
-        return None
-    return source_of(node, path)
+    return source_of(node, path) if isinstance(figure_at(node, path), Figure) else None
 
 
 def _sources(graph: Graph, node: Node[Any], path: Path) -> Mapping[str, list[int | None]]:

@@ -18,7 +18,6 @@ from trnspec.yaml import Path
 
 if TYPE_CHECKING:
     from trnspec.diagnostics import Location
-    from trnspec.quantities.units import UnitTable
 
 
 @frozen(slots=False)  # a cached property
@@ -42,7 +41,7 @@ class Site:
             says = self.node.claims[self.claim].says
             if isinstance(says, int) or isinstance(shape_at(type(self.node.spec), self.path[1:]), NumberShape):
                 return count_of(says)
-            return _parsed(says, self.node.units)
+            return parse_or_none(says, self.node.units)
         value = figure_at(self.node, self.path)
         if isinstance(value, Figure):
             return value.value
@@ -101,12 +100,6 @@ def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
     return isinstance(a, int) and isinstance(b, int)
 
 
-def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
-    if isinstance(says, int):
-        return says
-    return parse_or_none(says, units)
-
-
 @frozen
 class PartsTerm:
     """A number of parts with a figure each.
@@ -120,12 +113,6 @@ class PartsTerm:
     counts: tuple[Site, ...]
     part: Site
     factor: Fraction = ONE
-
-    def __attrs_post_init__(self) -> None:
-        # Not a converter: attrs imports inspect for it.
-        factor: Fraction | int = self.factor
-        if type(factor) is int:
-            object.__setattr__(self, "factor", Fraction(factor))
 
     @property
     def times(self) -> Fraction:
@@ -160,6 +147,11 @@ class PartsTerm:
         if self.factor != 1:
             numbers.insert(0, str(self.factor))
         return " x ".join([*numbers, f"{self.part.value} of {self.part.node.name}"])
+
+
+def claimed(claim: Site, other: Site) -> Relation:
+    """The relation between a claim and another value of the same figure."""
+    return Relation(claim, (PartsTerm((), other),), CLAIM)
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -203,6 +195,11 @@ class Relation:
         if any(s.value is None for s in self.sites):
             return False
         return self.across or all(_alike(self.total.value, t.part.value) for t in self.terms)
+
+    @property
+    def has_parts(self) -> bool:
+        """True if every count and every part has a value."""
+        return all(site.value is not None for site in self.sites[1:])
 
     @property
     def expected(self) -> Interval:

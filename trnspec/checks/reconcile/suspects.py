@@ -22,7 +22,7 @@ from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
 from trnspec.model.ref import Ref
-from trnspec.model.source import RANKS, Source
+from trnspec.model.source import RANKS
 from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
 
@@ -256,7 +256,7 @@ def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key]
 def precedence(site: Site, graph: Graph) -> tuple[bool, str, int]:
     """The precedence of the source of a value; the lowest if it has none or an invalid one, which is reported elsewhere."""
     ref = source_of(site.node, site.path) if site.claim is None else site.node.claims[site.claim].source
-    source = None if ref is None else graph.lookup(ref.name, Source)
+    source = graph.find(ref)
     return (False, "", -len(RANKS)) if source is None else source.spec.precedence
 
 

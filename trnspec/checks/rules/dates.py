@@ -197,7 +197,7 @@ def superseded_by_older(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if claim.verdict != "superseded":
             continue
         for path in claimed_paths(claim.at):
-            adopted, said = _source(graph, source_of(node, path)), _source(graph, claim.source)
+            adopted, said = graph.find(source_of(node, path)), graph.find(claim.source)
             if adopted is None or said is None:
                 continue
             if adopted.name == said.name:
@@ -260,8 +260,8 @@ def impossible_change_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if compared(stated, today) > 0:
                 yield Finding(path, f"{stated} is in the future; today is {today}", "correct the date")
                 continue
-            said = _source(graph, claim.source)
-            ends = [_source(graph, source_of(node, p)) for p in claimed_paths(claim.at)[:1]]
+            said = graph.find(claim.source)
+            ends = [graph.find(source_of(node, p)) for p in claimed_paths(claim.at)[:1]]
             if claim.verdict != "superseded" or said is None or not ends or ends[0] is None:
                 continue
             before = said.spec.dating == "exact" and compared(stated, said.spec.as_of) < 0
@@ -407,7 +407,7 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for _, source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.items()):
+    for _, source in sorted({s.name: s for ref in adopted if (s := graph.find(ref)) is not None}.items()):
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)
@@ -452,7 +452,7 @@ def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if not others or others & own or any(chip.split("-")[0] in ref.name.split("-") for chip in own):
             continue
         message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
-        page = _source(graph, ref)
+        page = graph.find(ref)
         if not where or path == ("metadata", "source"):
             yield Finding(
                 path, message, "name a page about this product, or the place with where, in the figure itself"
@@ -472,8 +472,3 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
             yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
-
-
-def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:
-    """The source that a reference names; ``None`` if the document has another kind, which is reported elsewhere."""
-    return None if ref is None else graph.lookup(ref.name, Source)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.hints import NOT_EXPLAINED, Budget, sentence
+from trnspec.checks.reconcile.hints import Budget, sentence
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import relatives_agree
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, is_supported
@@ -66,11 +66,11 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
     budget = Budget()
     for suspect in blamed(graph):
         if not suspect.is_claim:
-            yield disagreement(suspect, graph, explained=budget.allows(suspect.site.node))
+            yield disagreement(suspect, graph, budget)
 
 
-def disagreement(suspect: Suspect, graph: Graph, *, explained: bool = True) -> Finding:
-    """The finding for a suspect: both values, the other places, and, if ``explained``, the likely cause."""
+def disagreement(suspect: Suspect, graph: Graph, budget: Budget) -> Finding:
+    """The finding for a suspect: both values, the other places, and the likely cause."""
     site, relation = suspect.site, suspect.failing[0]
     message = f"{site} is {site.value}, but {_arithmetic(relation, site)}"
     sums = sum(not r.is_claim for r in suspect.failing[1:])
@@ -79,7 +79,7 @@ def disagreement(suspect: Suspect, graph: Graph, *, explained: bool = True) -> F
     if more:
         message += f"; {' and '.join(more)} disagree{'s' if sums + claims == 1 else ''} with it"
     places = dict.fromkeys(s.location for r in suspect.failing for s in r.sites if s.key != site.key)
-    hint = sentence(explain(suspect, graph)) if explained else NOT_EXPLAINED
+    hint = budget.sentence(site.node, lambda: explain(suspect, graph))
     return Finding(site.place, message, hint, tuple(places)[:MOST_PLACES], node=site.node)
 
 

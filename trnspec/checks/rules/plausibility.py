@@ -12,7 +12,6 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, directed
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
-from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import render
@@ -343,7 +342,7 @@ def _series(graph: Graph) -> dict[tuple[str, str], dict[int, list[Node[Chip]]]]:
         counted: list[tuple[str, str, int | None]] = []
         if named := _SERIES.match(chip.name):
             counted.append(("", named["letters"], int(named["number"])))
-        page = None if chip.metadata.source is None else graph.lookup(chip.metadata.source.name, Source)
+        page = graph.find(chip.metadata.source)
         if page is not None and chip.spec.generation is not None:
             names = ("training", "accelerator")
             counted += [(page.spec.publisher, name, getattr(chip.spec.generation, name)) for name in names]

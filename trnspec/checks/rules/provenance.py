@@ -10,7 +10,7 @@ from attrs import evolve
 
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.hints import Budget
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, contradictions_by_source
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, sums_by_source
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
@@ -191,10 +191,10 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
     budget = Budget()
     for suspect in blamed(graph):
         if suspect.is_claim:
-            finding = disagreement(suspect, graph, explained=budget.allows(suspect.site.node))
+            finding = disagreement(suspect, graph, budget)
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
     for conflict in conflicts(graph):
-        yield conflict_finding(conflict, graph, explained=budget.allows(conflict.doubted.node))
+        yield conflict_finding(conflict, graph, budget)
 
 
 @rule("TRN305", "superseded-figure", over=object, local=True)
@@ -359,7 +359,7 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
     Source:
         The Trn1 page of 2023-02, which is outdated and consistent, and the Trn2 page of 2024-12, whose EFA row is not.
     """
-    found = contradictions_by_source(graph)
+    found = sums_by_source(graph, failing=True)
     for source in graph.of(Source):
         for relation in found.get(source.name, ()):
             if any(_judged(s) for s in relation.sites):

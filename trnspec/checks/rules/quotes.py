@@ -251,6 +251,5 @@ def _dates(graph: Graph, node: Node[Any]) -> dict[Path, str]:
     paths: list[Path] = [("spec", "power")] if isinstance(node.spec, Power) and node.spec.power is not None else []
     if isinstance(node.spec, Price):
         paths = [("spec", "hourly", place) for place in node.spec.hourly]
-    sources = {path: source_of(node, path) for path in paths}
-    found = {path: graph.find(ref) for path, ref in sources.items() if ref is not None}
+    found = {path: graph.find(source_of(node, path)) for path in paths}
     return {path: source.spec.as_of for path, source in found.items() if source is not None}

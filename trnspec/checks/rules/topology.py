@@ -338,7 +338,7 @@ def link_use_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for kind, (part, name), expected in _CONNECTS:
         holder = getattr(node.spec, part) if isinstance(node.spec, kind) else None
-        link = None if holder is None or holder.link is None else graph.find(holder.link)
+        link = None if holder is None else graph.find(holder.link)
         if link is not None and link.spec.connects != expected:
             message = f"{link.name} connects {link.spec.connects}, but links between {expected} are expected here"
             see = (at(link, ("spec", "connects")),)

@@ -89,20 +89,14 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
     spec = model.spec
     if spec.parameters is None or any(contradictions(spec)):
         return
-    counts = (
-        ("total", spec.parameters.total, parameters),
-        ("active", spec.parameters.active, active_parameters),
-        ("non_embedding", spec.parameters.non_embedding, _but_embedding),
-    )
-    exact = True
-    for name, stated, formula in counts:
+    for name, formula in _FORMULAS.items():
+        stated = getattr(spec.parameters, name)
 
         def count(other: Model, formula: Callable[[Dimensions], float] = formula) -> int:
             return int(formula(sizes(other)))
 
         if stated is None or isinstance(stated, RoundedCount) or stated == count(spec):
             continue
-        exact = False
         message = f"{name} is {stated:,}, but the dimensions give {count(spec):,}, {stated - count(spec):+,}"
         causes = dict.fromkeys(words for words, other in _others(spec, count) if other == stated)
         slips = sorted(_slips(spec, count, stated), key=lambda slip: _unlikely(spec, *slip))
@@ -117,7 +111,7 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
         where: Path = ("parameters", name) if causes or not places else next(iter(places))
         see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
         yield Finding(("spec", *where), message, f"likely cause: {' or '.join(hints)}" if hints else "", see)
-    if exact:
+    if _is_exact(spec):
         yield from _coarse(model)
 
 

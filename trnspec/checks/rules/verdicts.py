@@ -86,7 +86,7 @@ def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
     return {
         (relation.total.node.name, relation.total.path): relation.expected
         for relation in sums(graph, scope=graph.scope)
-        if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
+        if relation.has_parts
     }
 
 
