@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
+from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity, present_id
 from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
@@ -255,12 +256,7 @@ def check(
     # The findings on other documents are not reported, unless they point into a target.
     whole = all(r.target for r in results)
     scoped = graph if whole else graph.focused_on(node.name for node in graph if node.target)
-    if registry.explanations:
-        from trnspec.checks.reconcile.hypotheses import extra_hypotheses
-
-        with extra_hypotheses(registry.explanations):
-            diagnostics += run(rules, scoped, registry)
-    else:
+    with extra_hypotheses(registry.explanations):
         diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]

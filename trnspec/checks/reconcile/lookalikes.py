@@ -69,14 +69,12 @@ def _same(quantity: Quantity, own: object) -> bool:
 
 def _grouped(cause: str, figures: list[tuple[str, Quantity]]) -> Iterator[Lookalike]:
     """Groups equal figures, which rows of one table and sizes of one family often have."""
-    names: dict[Fraction, list[str]] = {}
-    quantities: dict[Fraction, Quantity] = {}
+    by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
     for name, quantity in figures:
-        names.setdefault(quantity.value, []).append(name)
-        quantities.setdefault(quantity.value, quantity)
-    for value, alike in names.items():
+        by_value.setdefault(quantity.value, []).append((name, quantity))
+    for alike in by_value.values():
         if len(alike) <= MOST_SHARED:
-            yield Lookalike(cause, f"this is the figure of {_and_others(alike)}", quantities[value])
+            yield Lookalike(cause, f"this is the figure of {_and_others([name for name, _ in alike])}", alike[0][1])
 
 
 def _and_others(names: list[str]) -> str:
@@ -161,14 +159,12 @@ def figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tupl
 
 def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:
     """The claims on the figure; sources with the same value and verdict are grouped."""
-    claims: dict[tuple[str, str], list[str]] = {}
-    quantities: dict[str, Quantity] = {}
+    claims: dict[tuple[Quantity, str], list[str]] = {}
     for index, claim in enumerate(site.node.claims):
         there = Site(site.node, site.path, index)
         value = there.value
         if there.key != suspect.key and isinstance(value, Quantity) and site.path in claimed_paths(claim.at):
-            claims.setdefault((value.text, claim.verdict or "agrees"), []).append(claim.source.name)
-            quantities[value.text] = value
-    for (text, verdict), sources in claims.items():
+            claims.setdefault((value, claim.verdict or "agrees"), []).append(claim.source.name)
+    for (quantity, verdict), sources in claims.items():
         words = f"this is the value of {_and_others(sources)} for {dotted(site.path[1:])} ({verdict})"
-        yield Lookalike("older-claim", words, quantities[text])
+        yield Lookalike("older-claim", words, quantity)
