@@ -4,6 +4,7 @@ import attrs
 import pytest
 
 from tests.support.rules import bare, findings, put, shipped
+from trnspec.checks.reconcile.hints import Budget
 from trnspec.checks.reconcile.sites import CLAIM
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
@@ -41,7 +42,7 @@ def test_the_relations_that_disagree_are_counted(totals, sources, words):
     (suspect,) = blamed(graph)
     (relation,) = suspect.failing
     claims = [attrs.evolve(relation, level=CLAIM)] * sources
-    finding = disagreement(attrs.evolve(suspect, failing=(relation, *[relation] * totals, *claims)), graph)
+    finding = disagreement(attrs.evolve(suspect, failing=(relation, *[relation] * totals, *claims)), graph, Budget())
 
     assert finding.message.partition(" (chips of a server)")[2] == words
 
