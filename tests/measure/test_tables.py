@@ -74,5 +74,5 @@ def test_the_chip_of_a_device():
 
 def test_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(UsageError, match="install trnspec with the extra measure"):
+    with pytest.raises(UsageError, match=r"torch is not installed; pip install 'trnspec\[measure\]'"):
         device_of("cpu")
