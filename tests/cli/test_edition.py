@@ -26,7 +26,7 @@ def test_freeze_list_verify(here, edition) -> None:
 
     assert frozen.status == 0
     assert f"{len(made.documents)} documents, sha256 {made.sha256}" in frozen.out
-    assert edition("list").out.startswith("2026.11 ")
+    assert "\n2026.11  " in edition("list").out
     assert f"edition 2026.11: {len(made.documents)} documents, unaltered\n" == edition("verify").out
     assert edition("verify").status == 0
     assert edition("freeze", "2026.11").status == 0

@@ -143,7 +143,7 @@ def test_two_distributions_with_one_plugin(site) -> None:
 
     reported = "the plugin acme is defined by trnspec-acme 1.0 already"
     assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {reported}\n" == done.err
-    assert done.out.splitlines()[2].endswith(reported)
+    assert reported in " ".join(done.out.split())
 
 
 # Choosing.

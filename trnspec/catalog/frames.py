@@ -112,9 +112,10 @@ class Tabular:
             OSError: A file cannot be written; then none is changed.
         """
         from trnspec.atomic_write import write
-        from trnspec.catalog.tables import csv_files, encoded
+        from trnspec.catalog.tables import csv_files
 
-        write(dict(encoded(csv_files(self._tables(), self._about()), FilePath(folder))))
+        texts = csv_files(self._tables(), self._about())
+        write({FilePath(folder) / name: text.encode() for name, text in texts.items()})
 
     def write_json(self, file: str | os.PathLike[str]) -> None:
         """Writes all tables to one file, with units and sources.

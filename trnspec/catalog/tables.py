@@ -25,9 +25,6 @@ from trnspec.quantities.quantity import Quantity, parse_or_none
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path as FilePath
-
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import ConflictingValue
     from trnspec.model.document import Node
@@ -323,8 +320,3 @@ def _csv(table: CatalogTable) -> str:
     for row in table.rows:
         writer.writerow("" if v is None else json.dumps(v) if isinstance(v, tuple) else v for v in row)
     return buffer.getvalue()
-
-
-def encoded(texts: Mapping[str, str], folder: FilePath) -> Iterator[tuple[FilePath, bytes]]:
-    """The paths and contents of files in a folder, from texts by file name."""
-    return ((folder / name, text.encode()) for name, text in texts.items())

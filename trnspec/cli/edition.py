@@ -10,9 +10,10 @@ import click
 
 from trnspec.catalog.versions import editions
 from trnspec.cli.help import CommandGroup, documented, option
-from trnspec.cli.render import formats, versioned_json
+from trnspec.cli.render import formats, show, versioned_json
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
+from trnspec.text_table import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,17 +44,17 @@ def list_(root: str | None, format_: str) -> None:
     """List the editions of the catalog, oldest first, without verifying them."""
     folder = _folder(root)
     released = editions.released(folder)
-    rows = [
+    rows: list[dict[str, str | None]] = [
         {"name": name, "file": str(editions.file_of(folder, name)), "sha256": released.get(name)}
         for name in editions.names(folder)
     ]
     if format_ == "json":
         click.echo(versioned_json({"editions": rows}))
         return
-    for row in rows:
-        click.echo(f"{row['name']:<12}  {str(row['sha256'] or 'not in RELEASED')[:16]}")
-    if not rows:
-        click.echo(f"There are no editions in {folder}.")
+    listed = table(
+        ["edition", "sha256"], [(row["name"], (row["sha256"] or f"not in {editions.RELEASED}")[:16]) for row in rows]
+    )
+    show([listed if rows else f"There are no editions in {folder}."])
 
 
 @documented(

@@ -13,7 +13,9 @@ import click
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
+from trnspec.cli.render import show
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.text_table import Column, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,22 +172,28 @@ def _print(
     skipped: Sequence[Skipped],
 ) -> None:
     count = sum(map(len, tables.values()))
-    click.echo(f"{device.name}: {count} rows, chip {chip or 'unknown: state it with --chip'}")
-    for name, value in device.facts.items():
-        click.echo(f"  {name:<18}{value}")
-    click.echo("")
-    click.echo(f"{'':<20}{'':<8}{'rows':>6}{'best':>9}{'median':>9}  {'of the':<20}calibration")
-    for each in compared:
-        known = ""
-        if each.error is not None and each.bias is not None and each.inside is not None:
-            known = f"{each.calibration}: {each.error:.0%} off ({each.bias:+.0%}), {each.inside:.0%} inside"
-        click.echo(
-            f"{each.what:<20}{each.precision:<8}{each.rows:>6}{each.best:>9.1%}{each.median:>9.1%}  "
-            f"{each.against:<20}{known or 'none'}"
-        )
+    head = [f"{device.name}: {count} rows, chip {chip or 'unknown: state it with --chip'}"]
+    head += [f"  {name:<18}{value}" for name, value in device.facts.items()]
+    numbers = [Column(name, right=True, keep=True) for name in ("rows", "best", "median")]
+    columns: list[str | Column] = [
+        Column("measured", keep=True),
+        "precision",
+        *numbers,
+        "of the",
+        Column("calibration", wrap=True),
+    ]
+    cells = [
+        (c.what, c.precision, c.rows, f"{c.best:.1%}", f"{c.median:.1%}", c.against, _calibrated(c)) for c in compared
+    ]
     reasons = Counter(row.reason for row in skipped)
-    for reason, rows in reasons.items():
-        click.echo(f"  not compared: {rows} {'row' if rows == 1 else 'rows'}: {reason}")
+    notes = [f"not compared: {rows} {'row' if rows == 1 else 'rows'}: {why}" for why, rows in reasons.items()]
+    show(["\n".join(head), table(columns, cells, "--format json"), *notes])
+
+
+def _calibrated(compared: ComparedRows) -> str | None:
+    if compared.error is None or compared.bias is None or compared.inside is None:
+        return None
+    return f"{compared.calibration}: {compared.error:.0%} off ({compared.bias:+.0%}), {compared.inside:.0%} inside"
 
 
 def _json(  # the parts of the document

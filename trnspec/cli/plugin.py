@@ -7,10 +7,12 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import asdict, evolve
 
 from trnspec.cli.help import CommandGroup, documented, option
-from trnspec.cli.render import formats, versioned_json
+from trnspec.cli.render import formats, show, versioned_json
 from trnspec.plugins.scaffold.writer import KINDS
+from trnspec.text_table import Column, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,29 +39,27 @@ def list_(format_: str) -> None:
     For the plugins that are used, every function they name is imported and their catalogs are checked. The status is
     faulty where an import fails or a document has an error.
     """
-    from attrs import asdict
-
     from trnspec.api import plugins
 
     records = _examined(plugins())
     if format_ == "json":
         click.echo(versioned_json({"plugins": [asdict(r) for r in records]}))
         return
-    if not records:
-        click.echo("No plugins are installed.")
-        return
-    rows = [(r.name, f"{r.distribution} {r.version}", r.status, f"{1000 * r.seconds:.0f} ms") for r in records]
-    heads = ("plugin", "distribution", "status", "import")
-    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(4)]
-    for row, message in zip((heads, *rows), ("", *(r.message for r in records)), strict=True):
-        cells = [*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=False)), row[3].rjust(widths[3])]
-        click.echo("  ".join([*cells, " ".join(message.split())]).rstrip())
+    columns: list[str | Column] = [
+        *("plugin", "distribution", Column("status", keep=True)),
+        *(Column("import", right=True), Column("message", wrap=True, keep=True)),
+    ]
+    rows = [
+        (r.name, f"{r.distribution} {r.version}", r.status, f"{1000 * r.seconds:.0f} ms", " ".join(r.message.split()))
+        for r in records
+    ]
+    listed = table(columns, rows)
+    short = listed if any(r.message for r in records) else listed.selected("plugin,distribution,status,import")
+    show([short if records else "No plugins are installed."])
 
 
 def _examined(discovery: Discovery) -> list[Record]:
     """The records, with the faults that only an import of every function and a check of every document can find."""
-    from attrs import evolve
-
     from trnspec.plugins.discovery import FAULTY, OK, summary
 
     used = {p.name: p for p in discovery.plugins[1:]}
