@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
@@ -65,7 +63,7 @@ def _run(evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mappi
         raise UsageError(f"{who} returned an invalid result: {fault}")
     return evolve(
         evaluation,
-        inputs=evaluation.inputs or {n: _plain(v) for n, v in values.items()},
+        inputs=evaluation.inputs or {n: plain(v) for n, v in values.items()},
         edition=evaluation.edition or catalog.edition or "",
         as_of=evaluation.as_of or catalog.as_of or "",
     )
@@ -105,20 +103,13 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
     """
     try:
         function = evaluator.load()
-        return function, _inputs(function, evaluator.name)
+        return function, inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
 
 
-_cached = functools.lru_cache(64)(inputs)
-
-
-def _inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
-    """The inputs of an evaluator, read once for all combinations of a sweep."""
-    return _cached(function, name) if isinstance(function, FunctionType) else inputs(function, name)
-
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value of an input as an evaluation reports it: several values as one text."""
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 

@@ -12,9 +12,10 @@ from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.assumptions import assumed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.runner import plain
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
-from trnspec.evaluation.sweeps import FigureValue
+from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
 from trnspec.text_table import Column, escape, table
 from trnspec.yaml import Path
 
@@ -260,7 +261,7 @@ def settings(outcomes: Sequence[ScenarioOutcome], graph: Graph) -> list[dict[str
         scenario = outcome.scenario
         row: dict[str, Any] = {"evaluator": scenario.evaluator}
         used = {} if isinstance(outcome.result, RefusalError) else outcome.result.inputs
-        row |= {name: _plain(scenario.inputs.get(name, used.get(name))) for name in inputs}
+        row |= {name: plain(scenario.inputs.get(name, used.get(name))) for name in inputs}
         own = {str(one.path): FigureValue.of(one) for one in assumed(graph, scenario.assume)}
         for name, path in figures.items():
             if name in own:
@@ -292,13 +293,13 @@ def changed_inputs(one: ScenarioOutcome, other: ScenarioOutcome, graph: Graph) -
 def _of_input(name: str, *values: Any) -> Difference:
     texts = tuple(str(v) if isinstance(v, FigureValue) else measure(v) for v in values)
     unit = next((v.unit for v in values if isinstance(v, FigureValue)), "")
-    numbers = tuple(v.number if isinstance(v, FigureValue) else v for v in values)
+    numbers = tuple(map(number_of, values))
     return Difference(name, (numbers[0], numbers[1]), (texts[0], texts[1]), unit, _ratio(*numbers))
 
 
 def changed_answers(one: ScenarioOutcome, other: ScenarioOutcome) -> tuple[list[Difference], list[str]]:
     """The answers that differ, and the names of those that are equal."""
-    first, second = _answers(one.result), _answers(other.result)
+    first, second = answers_of(one.result), answers_of(other.result)
     pairs = {name: (first.get(name), second.get(name)) for name in (*first, *second)}
     equal = [name for name, (a, b) in pairs.items() if _compared(a) == _compared(b)]
     return [_of_answers(name, *pair) for name, pair in pairs.items() if name not in equal], equal
@@ -336,11 +337,3 @@ def difference_table(what: str, names: tuple[str, str], differences: Sequence[Di
         ratio = one.note if one.ratio is None else f"{one.ratio:.4g}x"
         cells.append([escape(name), *map(escape, one.texts), ratio or "-"])
     return table(columns, cells)
-
-
-def _answers(result: Evaluation | RefusalError) -> dict[str, Answer]:
-    return {} if isinstance(result, RefusalError) else {a.name: a for a in result.answers}
-
-
-def _plain(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else value

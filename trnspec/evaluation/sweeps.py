@@ -278,7 +278,7 @@ class Sweep(InNotebook):
         figures = {
             n: v.unit for n, values in self.axes.items() for v in values if isinstance(v, FigureValue) and v.unit
         }
-        answers = (answer for _, result in self.rows for answer in _answers(result).values())
+        answers = (answer for _, result in self.rows for answer in answers_of(result).values())
         return figures | {answer.name: answer.unit for answer in answers if answer.unit}
 
     def records(self) -> list[dict[str, Value | None]]:
@@ -287,12 +287,12 @@ class Sweep(InNotebook):
         Figures and answers are in base units, see :attr:`units`. All records have the same keys. ``evidence`` is the kind of
         evidence of the predictions; rows of different kinds are not comparable.
         """
-        empty = {name: None for _, result in self.rows for name in _answers(result)}
+        empty = {name: None for _, result in self.rows for name in answers_of(result)}
         return [
             {
-                **{name: _number(value) for name, value in combination.items()},
+                **{name: number_of(value) for name, value in combination.items()},
                 **empty,
-                **{name: answer.value for name, answer in _answers(result).items()},
+                **{name: answer.value for name, answer in answers_of(result).items()},
                 "evidence": None if isinstance(result, RefusalError) else _kind(result),
                 "refusal": result.reason if isinstance(result, RefusalError) else None,
             }
@@ -352,7 +352,7 @@ class Sweep(InNotebook):
             UsageError: xarray is not installed, or an axis has a value twice.
         """
         xarray = library("xarray", "arrays")
-        points = {name: [_number(v) for v in values] for name, values in self.axes.items()}
+        points = {name: [number_of(v) for v in values] for name, values in self.axes.items()}
         if twice := [name for name, values in points.items() if len(set(values)) < len(values)]:
             raise UsageError(f"{twice[0]} has a value twice; a grid needs different values")
         shape, records, units = tuple(map(len, points.values())), self.records(), self.units
@@ -379,7 +379,7 @@ def _array(name: str, column: Sequence[Any]) -> Any:
     return numpy.array(["" if v is None else v for v in column], dtype=object)
 
 
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
     """A value of an axis in a record: of a figure the number in base units."""
     return value.number if isinstance(value, FigureValue) else value
 
@@ -437,12 +437,12 @@ def sections(
 
 def sweep_table(rows: Sequence[Row]) -> TextTable:
     """A sweep as one table, each column in one unit."""
-    answers, kinds = [_answers(result) for _, result in rows], [_kind(result) for _, result in rows]
+    answers, kinds = [answers_of(result) for _, result in rows], [_kind(result) for _, result in rows]
     varied, calibrations = list(rows[0][0]), [_calibration(result) for _, result in rows]
     columns: dict[Column, Iterable[Cell]] = {}
     for name in varied:
         values = [combination[name] for combination, _ in rows]
-        right = is_number(_number(values[0]))
+        right = is_number(number_of(values[0]))
         columns[Column(name, right=right, keep=True, identity=True)] = map(_input, values)
     if mixed(kinds):
         columns[Column("evidence", keep=True)] = kinds
@@ -478,7 +478,7 @@ def _long_refusals(rows: Sequence[Row]) -> dict[str, int]:
 
 def sweep_note(rows: Sequence[Row]) -> str:
     """Note on ``>=``, ``<=`` and the ranking of bounds; empty where no bound is shown."""
-    bounds = [r for _, r in rows if any(map(edge, _answers(r).values()))]
+    bounds = [r for _, r in rows if any(map(edge, answers_of(r).values()))]
     notes = [BOUNDS] if bounds else []
     if bounds and all(_calibration(r) == "none" for r in bounds):
         notes.append(IDEAL)
@@ -502,7 +502,7 @@ def _cell(answer: Answer, unit: str, within: tuple[float, str] | None) -> Cell:
 
 
 def _input(value: Value | None) -> Cell:
-    text, number = escape(measure(value)), _number(value)
+    text, number = escape(measure(value)), number_of(value)
     return Number(number, text) if is_number(number) else text
 
 
@@ -510,5 +510,6 @@ def _calibration(result: Evaluation | RefusalError) -> Value | None:
     return None if isinstance(result, RefusalError) else result.inputs.get("calibration")
 
 
-def _answers(result: Evaluation | RefusalError) -> dict[str, Answer]:
+def answers_of(result: Evaluation | RefusalError) -> dict[str, Answer]:
+    """The answers by name; none of a refusal."""
     return {} if isinstance(result, RefusalError) else {a.name: a for a in result.answers}

@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 
     from trnspec.evaluators.deployment import Pool
     from trnspec.graph.graph import Graph
+    from trnspec.perf.lowering.machine import GroupCost, Machine
     from trnspec.perf.lowering.system import LoweredSystem
     from trnspec.perf.serving.forward_pass import Serving
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
 
+def _counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:
+    """The time of a collective as a training step, or a pass of serving, counts it [s]; ``passes`` is 2 for an all-reduce."""
+    if serving is None:
+        return float(collective_time(numbers, of, size, passes))
+    per_byte = of.allreduce_s_per_byte if passes > 1.0 else of.allgather_s_per_byte
+    return float(serving.call + passes * of.latency + per_byte * size / serving.link)
+
+
 def of_training(graph: Graph, estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
     """The all-reduce of a layer's result between tensor-parallel ranks, with a calibration of the step."""
-    if layout.tp == 1 or not estimator.calibration.name:
-        return
-    numbers = estimator.machine
-    size = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
-    counted = float(collective_time(numbers, group(numbers, float(layout.tp), 1.0), size, 2.0))
-    yield from _both(graph, estimator.system, layout.tp, size, counted)
+    if layout.tp > 1 and estimator.calibration.name:
+        size = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
+        yield from _both(graph, estimator.system, estimator.machine, layout.tp, size)
 
 
 def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framework: str) -> Iterator[Assumption]:
@@ -48,12 +54,9 @@ def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framew
         framework: The framework, whose kernels may run it; empty for any.
     """
     plan = pool.plan
-    if plan.tp == 1 or not serving.call:
-        return
-    size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
-    ranks = group(pool.numbers, float(plan.tp), 1.0)
-    counted = float(serving.call + 2.0 * ranks.latency + ranks.allreduce_s_per_byte * size / serving.link)
-    yield from _both(graph, pool.system, int(plan.tp), size, counted, framework)
+    if plan.tp > 1 and serving.call:
+        size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
+        yield from _both(graph, pool.system, pool.numbers, int(plan.tp), size, serving, framework)
 
 
 def of_collective(  # noqa: PLR0917  # a collective
@@ -74,34 +77,28 @@ def of_collective(  # noqa: PLR0917  # a collective
         known = calibrated(graph, system.chip, phase)
         numbers = machine(system, known.efficiency, next(iter(system.rates)))
         of = group(numbers, float(ranks), float(stride))
-        if not known.name or of.unknown > UNUSED:
-            continue
-        if phase == "training":
-            counted = float(collective_time(numbers, of, size, passes))
-        else:
-            serving = serving_of(known)
-            each = of.allreduce_s_per_byte if passes > 1.0 else of.allgather_s_per_byte
-            counted = float(serving.call + passes * of.latency + each * size / serving.link)
-        yield Assumption(
-            f"time_in_{phase}", f"{1e6 * counted:.3g} us", f"by {known.name} ({known.evidence.kind}); here {measured}"
-        )
+        if known.name and of.unknown <= UNUSED:
+            counted = _counted(numbers, of, passes, size, None if phase == "training" else serving_of(known))
+            why = f"by {known.name} ({known.evidence.kind}); here {measured}"
+            yield Assumption(f"time_in_{phase}", f"{1e6 * counted:.3g} us", why)
 
 
-def _both(
-    graph: Graph, system: LoweredSystem, ranks: int, size: float, counted: float, framework: str = ""
+def _both(  # noqa: PLR0917  # a collective
+    graph: Graph,
+    system: LoweredSystem,
+    numbers: Machine,
+    ranks: int,
+    size: float,
+    serving: Serving | None = None,
+    framework: str = "",
 ) -> Iterator[Assumption]:
     known = calibrated(graph, system.chip, "collectives", "auto", framework)
     if known.library is None or not system.rates or not system.bandwidth:
         return
-    every = timed(
-        known.library, machine(system, IDEAL, next(iter(system.rates))), "all-reduce", float(ranks), 1.0, size
-    )
-    if not every:
-        return
-    at = known.of_collective("all-reduce", collective_inputs(system, size, float(ranks)))
-    yield Assumption(
-        "tensor_all_reduce",
-        f"{1e6 * counted:.3g} us",
-        f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it; "
-        f"{1e6 * every[0].time:.3g} us by {known.name} ({at.evidence.kind})",
-    )
+    ideal = machine(system, IDEAL, next(iter(system.rates)))
+    if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
+        kind = known.of_collective("all-reduce", collective_inputs(system, size, float(ranks))).evidence.kind
+        counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
+        why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
+        measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"
+        yield Assumption("tensor_all_reduce", f"{1e6 * counted:.3g} us", f"{why}; {measured}")

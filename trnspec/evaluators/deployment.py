@@ -234,21 +234,26 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     overlap = not known.name if question.expert_overlap is None else question.expert_overlap
     resolved = evolve(resolve_training(question), model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap)
     check(resolved, dims, int(system.ranks))
-    network = () if question.prefill_on is None else _network(graph, system, question.on)
     model = transformer(dims)
-    tile = software.tile(graph, system.chip)
-    resolved = evolve(resolved, tile=tile)
-    plan = _plan(resolved, dims, model, system, tile, {"tp": float(tp), "dp": float(dp)})
-    pool = _pool(system, plan, resolved, known, network, tile)
+    resolved = evolve(resolved, tile=software.tile(graph, system.chip))
+
+    def pool_of(system: LoweredSystem, on: str, known: Calibrated, tile: int | None, **degrees: float) -> Pool:
+        assert system.ends is not None
+        network = () if question.prefill_on is None else _network(graph, system, on)
+        numbers, *ends = (machine(s, known.efficiency, question.dtype) for s in (system, *system.ends))
+        plan = _plan(resolved, dims, model, system, tile, degrees)
+        return Pool(system, plan, numbers, (ends[0], ends[1]), known, network, tile)
+
+    pool = pool_of(system, question.on, known, resolved.tile, tp=float(tp), dp=float(dp))
     before = None
     if question.prefill_on is not None:
         other = lower(graph, question.prefill_on)
-        tile = software.tile(graph, other.chip)
         wide, copies = default_degrees(dims, other, resolved.pp)
         check(evolve(resolved, tp=wide, dp=copies, ep=1), dims, int(other.ranks), "prefill_on")
-        plan = _plan(resolved, dims, model, other, tile, {"tp": float(wide), "dp": float(copies), "ep": 1.0})
-        plan = compiled(model, plan, resolved.context_buckets or ())
-        before = _pool(other, plan, resolved, elsewhere or known, _network(graph, other, question.prefill_on), tile)
+        degrees = {"tp": float(wide), "dp": float(copies), "ep": 1.0}
+        tile = software.tile(graph, other.chip)
+        before = pool_of(other, question.prefill_on, elsewhere or known, tile, **degrees)
+        before = evolve(before, plan=compiled(model, before.plan, resolved.context_buckets or ()))
     drafting = None
     if question.draft is not None:
         small = dimensions(model_named(graph, question.draft).spec)
@@ -393,19 +398,6 @@ def _plan(  # what a layout is computed from
     if narrow is False:
         return plan
     return evolve(plan, narrow_whole=where(narrow, system.rate(q.dtype) / system.rate("bf16") - 1.0, plan.narrow_whole))
-
-
-def _pool(  # the parts of a pool
-    system: LoweredSystem,
-    plan: Deployment,
-    question: InferenceQuestion,
-    known: Calibrated,
-    network: tuple[Level, ...],
-    tile: int | None,
-) -> Pool:
-    assert system.ends is not None
-    slow, fast = (machine(end, known.efficiency, question.dtype) for end in system.ends)
-    return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network, tile)
 
 
 def _network(graph: Graph, system: LoweredSystem, on: str) -> tuple[Level, ...]:

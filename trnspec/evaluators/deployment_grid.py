@@ -13,11 +13,12 @@ from attrs import evolve, field, fields, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, check, default_degrees, memory, prepare
-from trnspec.evaluators.inference import case_numbers
+from trnspec.evaluators.inference import case_of
+from trnspec.evidence import rank_class
 from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.system import LoweredSystem
 from trnspec.perf.ops import Number, floor, larger, where
@@ -26,7 +27,8 @@ from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.sweep.blocks import AxisValues, axes_of, blocks, combination
 from trnspec.perf.sweep.grid import SweepResult
-from trnspec.perf.sweep.reductions import Block, reduced
+from trnspec.perf.sweep.pieces import HOUR
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Block, Candidates, reduced
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.validity import longest
 
@@ -47,6 +49,8 @@ COMPUTED = frozenset(
      *("tokens_per_s", "tokens_per_s_per_chip", "memory", "capacity", "chips", "excess"))
 )  # fmt: skip
 """The measures of a grid."""
+_PER_TOKEN = ("usd", "energy")
+"""Measures of a million output tokens."""
 AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
 """The axes in the order in which deployments are numbered, the last one fastest."""
 
@@ -64,6 +68,10 @@ class DeploymentGrid:
         dims: The model.
         known: The calibration.
         elsewhere: The calibration of the system that prefills, if it is another.
+        hourly: Price of the system per hour [USD]; ``None`` if unknown.
+        watts: Power of its chips [W]; ``None`` if unknown.
+        offset: The number of the first deployment, in a search of several grids.
+        measures: The measures that a search computes.
         reasons: The reason of each code; of 0 an empty text.
     """
 
@@ -76,6 +84,10 @@ class DeploymentGrid:
     dims: Dimensions = field(repr=False)
     known: Calibrated
     elsewhere: Calibrated | None = None
+    hourly: float | None = None
+    watts: float | None = None
+    offset: int = 0
+    measures: tuple[str, ...] = field(default=(), eq=False)
     reasons: list[str] = field(factory=lambda: [""], init=False, repr=False, eq=False)
 
     @property
@@ -85,7 +97,7 @@ class DeploymentGrid:
 
     def inputs(self, number: int) -> dict[str, Any]:
         """The inputs of the evaluator inference that a deployment has of its own."""
-        return combination(self.axes, number)
+        return combination(self.axes, number - self.offset)
 
     def question(self, number: int) -> InferenceQuestion:
         """The question of the evaluator inference about a deployment."""
@@ -166,7 +178,8 @@ class DeploymentGrid:
             held = memory(one, pool).total
             found = _first(found, self.code(UNFIT), held > pool.capacity)
             excess = larger(excess, held / pool.capacity)
-        values, unknown = case_numbers(one)
+        case = case_of(one, serving_of(one.pool.known))
+        values, unknown = case.values, sum((each for each, _ in case.unknown), 0.0)
         found = _first(found, self.code("unknown-figure"), unknown > UNUSED)
         measures: dict[str, Number] = {
             **{name: numbers[name] for name in (*self.degrees, "batch", "prompt", "output")},
@@ -183,6 +196,32 @@ class DeploymentGrid:
         if "memory" in names:
             measures["memory"] = memory(one, one.pool).total
         return found, measures
+
+    def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
+        """Evaluate the deployments with some numbers, from ``first`` to before ``last``."""
+        setup = self.setup
+        pools = () if setup is None else (setup.pool, *(() if setup.before is None else (setup.before,)))
+        constants = {
+            BOUND: float(max((rank_class(p.known.evidence.kind) for p in pools), default=0)),
+            "fits": True, "system": self.base.on, "dtype": self.base.dtype,
+            # A plan with two systems has no one price and power.
+            "usd": None if self.hourly is None or len(pools) > 1 else self.hourly / HOUR,
+            "energy": None if len(pools) > 1 else self.watts,
+        }  # fmt: skip
+        names = {"tokens_per_s" if name in _PER_TOKEN else name for name in self.measures}
+        computed = tuple(sorted((names & COMPUTED) | {EXCESS}))
+        for start, code, columns in blocks(self, self.columns, first - self.offset, last - self.offset, computed):
+
+            def measure(name: str, places: Any, start: int = start, columns: Mapping[str, Any] = columns) -> Any:
+                if name in _PER_TOKEN:
+                    # More tokens per second cost less.
+                    rate = constants[name]
+                    return None if rate is None else rate * (1e6 / columns["tokens_per_s"][places])
+                if name in constants:
+                    return constants[name]
+                return columns[name][places] if name in columns else self.values(name, start + places)
+
+            take(Candidates(self.offset + start, self.reasons, code, measure))
 
     @cached_property
     def _prepared(self) -> tuple[Setup | None, str]:

@@ -58,7 +58,7 @@ NOTES = {
 
 
 @frozen
-class _InferenceCase:
+class InferenceCase:
     """The numbers of one case: nominal figures, or one end of their intervals.
 
     Attributes:
@@ -219,24 +219,22 @@ def _fields(held: RankMemory) -> list[str]:
     return [f.name for f in attrs.fields(type(held))]
 
 
-def _case(setup: Setup, serving: Serving) -> _InferenceCase:
+def _case(setup: Setup, serving: Serving) -> InferenceCase:
     """The numbers of a case.
 
     Raises:
         RefusalError: The layout needs a link whose rate is not published.
     """
-    case = _case_numbers(setup, serving)
+    case = case_of(setup, serving)
     for unknown, pool in case.unknown:
         if unknown > UNUSED:
             raise pool.system.unknown_link()
-    first, token, values = (
-        {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
-    )
-    return _InferenceCase(first, token, values)
+    parts = (case.first, case.token, case.values)
+    return InferenceCase(*({name: float(number) for name, number in numbers.items()} for numbers in parts))
 
 
-def _case_numbers(setup: Setup, serving: Serving) -> _InferenceCase:
-    """The same with floats or arrays."""
+def case_of(setup: Setup, serving: Serving) -> InferenceCase:
+    """The numbers of a deployment of floats or arrays; see :meth:`~trnspec.evaluators.deployment.Setup.of`."""
     pool, before = setup.pool, setup.before
     q = setup.question
     served = serve(
@@ -279,17 +277,7 @@ def _case_numbers(setup: Setup, serving: Serving) -> _InferenceCase:
         "step_at_last": served.token_time_at_end,
         **extra,
     }
-    return _InferenceCase(parts, token, values, tuple(unknown))
-
-
-def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
-    """The answers that are numbers, by name, with the calibration of a deployment, and above 0 where a link is unknown.
-
-    Args:
-        setup: The deployment, of floats or arrays; see :meth:`~trnspec.evaluators.deployment.Setup.of`.
-    """
-    case = _case_numbers(setup, serving_of(setup.pool.known))
-    return case.values, sum((unknown for unknown, _ in case.unknown), 0.0)
+    return InferenceCase(parts, token, values, tuple(unknown))
 
 
 def _in_flight(setup: Setup, serving: Serving) -> tuple[Served, dict[str, Number]]:
@@ -337,7 +325,7 @@ _COVERED = ("time_to_first_token", "time_per_output_token", "throughput")
 def _answers(
     setup: Setup,
     known: Calibrated,
-    cases: tuple[_InferenceCase, _InferenceCase, _InferenceCase],
+    cases: tuple[InferenceCase, InferenceCase, InferenceCase],
     held: RankMemory,
     most: int,
 ) -> Iterator[Answer]:
@@ -380,7 +368,7 @@ def _shares(prompts: Calibrated, known: Calibrated, values: Mapping[str, float],
     return low, high
 
 
-def _parts(case: _InferenceCase, held: RankMemory) -> Iterator[Part]:
+def _parts(case: InferenceCase, held: RankMemory) -> Iterator[Part]:
     for of, parts in (("time_per_output_token", case.token), ("time_to_first_token", case.first)):
         for name, value in parts.items():
             if value:
@@ -390,7 +378,7 @@ def _parts(case: _InferenceCase, held: RankMemory) -> Iterator[Part]:
             yield Part("memory", name, float(getattr(held, name)))
 
 
-def _bottleneck(setup: Setup, serving: Serving, case: _InferenceCase) -> str:
+def _bottleneck(setup: Setup, serving: Serving, case: InferenceCase) -> str:
     name, value = max(case.token.items(), key=lambda item: item[1])
     share = f"{value / case.values['time_per_output_token']:.0%} of TPOT"
     if name not in ("matrices", "attention", "head"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -26,12 +25,14 @@ from trnspec.evaluators import training
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import ConfigurationSelection, Goal, TimeLimit
-from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import common_heads
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.work.layout import Layout
 
 CHUNKS = (2, 4, 8)
 """The model chunks per stage with which the interleaved schedule is evaluated."""
@@ -81,24 +82,19 @@ class LayoutChoices(SoftwareInputs, TrainingPrecision, Splits):
         return training.estimator_of(catalog, self, model=model, on=on, **system)
 
 
-@frozen
-class FastestLayout:
-    """The fastest layout.
-
-    Attributes:
-        layout: The layout; ``None`` where none is valid and fits.
-        rejected: Where there is none, the number of layouts by reason for rejection.
-    """
-
-    layout: Layout | None
-    rejected: Counter[str]
-
-    def reasons(self) -> str:
-        """The number of rejected layouts by reason, as text."""
-        return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common() if reason and count)
+def rejected(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The number of rejected configurations by reason, the most frequent first."""
+    return [(reason, count) for reason, count in counts.most_common() if reason and count]
 
 
-def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int) -> FastestLayout:
+def reasons(counts: Counter[str]) -> str:
+    """The same as text."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in rejected(counts))
+
+
+def fastest(
+    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int
+) -> tuple[Layout | None, Counter[str]]:
     """Find the fastest layout that fits, of all that some choices leave.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
@@ -109,13 +105,16 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
         choices: What a layout may be, frameworks resolved.
         seq: Sequence length.
         global_batch: Sequences per step.
+
+    Returns:
+        The layout, ``None`` where none is valid and fits; and the number of layouts by reason for rejection.
     """
     kept, limit = ConfigurationSelection(Goal("step_time"), 1).empty(), TimeLimit(1)
     pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take, limit, only_best=True)
     layouts = [p.layout(n) for n in kept.best.index.tolist() for p in pieces if p.offset <= n < p.offset + p.size]
-    return FastestLayout(layouts[0] if layouts else None, kept.counts)
+    return (layouts[0] if layouts else None), kept.counts
 
 
 def pieces_of(

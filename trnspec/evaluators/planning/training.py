@@ -21,7 +21,7 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluators import training
-from trnspec.evaluators.layouts import LayoutChoices, fastest
+from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
@@ -443,16 +443,16 @@ def _layout(
         n: v for n, v in degrees.items() if getattr(q, n) is None and (n != "ep" or estimator.dims.experts)
     }
     for choices in (evolve(q, **open_), q) if open_ else (q,):
-        found = fastest(estimator, choices, seq=seq, global_batch=batch)
-        if found.layout is not None:
-            return found.layout
+        layout, counts = fastest(estimator, choices, seq=seq, global_batch=batch)
+        if layout is not None:
+            return layout
     name, system = estimator.name, estimator.system
-    if unfit := found.rejected["does-not-fit"]:
+    if unfit := counts["does-not-fit"]:
         message = f"none of {unfit:,} layouts of {name} fits in the memory of {system.name}"
         hint = "more chips; without a count the plan finds how many"
     else:
-        link = f"; {system.unknown_link()}" if found.rejected["unknown-figure"] else ""
-        message = f"no layout of {name} on {system.name} is valid: {found.reasons()}{link}"
+        link = f"; {system.unknown_link()}" if counts["unknown-figure"] else ""
+        message = f"no layout of {name} on {system.name} is valid: {reasons(counts)}{link}"
         hint = "another global_batch, or fewer fixed degrees"
     raise RefusalError("no-layout", message, place="on", hint=hint)
 

@@ -9,14 +9,14 @@ from attrs import evolve
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Suggestion
+from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.fit import Capacity, Demand, nearest
-from trnspec.evaluators.layouts import divisors, fastest
+from trnspec.evaluators.layouts import divisors, reasons
 from trnspec.evaluators.searching.measures import unit
-from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
+from trnspec.evaluators.searching.serving import DEPLOYMENT
 from trnspec.evaluators.searching.training import LAYOUT
-from trnspec.evaluators.training import estimator_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, ConfigurationSelection
+from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trnspec.evaluators.searching.question import SearchQuestion
     from trnspec.evaluators.searching.space import Search
     from trnspec.perf.sweep.reductions import Selected
-    from trnspec.perf.training.estimator import Estimator
 
 MOST_ALTERNATIVES = 6
 """The most other batches, and the most multiples of the system, that are searched where no layout is feasible."""
@@ -37,8 +36,7 @@ def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError
     q = search.question
     what = "layouts" if q.of == "training" else "deployments"
     none = "no-layout" if q.of == "training" else "no-deployment"
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in kept.counts.most_common() if reason and count)
-    message = f"none of {kept.evaluated:,} {what} is feasible: {reasons}"
+    message = f"none of {kept.evaluated:,} {what} is feasible: {reasons(kept.counts)}"
     if kept.counts[OUTSIDE]:
         ends = "; ".join(_range(search, name, *ends) for name, ends in kept.ranges.items())
         hint = f"without the condition {kept.counts[OUTSIDE]:,} are feasible" + (f": {ends}" if ends else "")
@@ -56,7 +54,7 @@ def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError
         return RefusalError(
             "unknown-figure", f"{name} is not known of {', '.join(q.on)}", place="objective", hint=fix.get(name, "")
         )
-    suggestions = tuple(_training(catalog, search, kept) if q.of == "training" else _serving(catalog, search, kept))
+    suggestions = tuple(_suggested(catalog, search, kept))
     near = _nearest(search, kept)
     hint = "; ".join(filter(None, (near, *(s.note for s in suggestions)))) or _NOTHING
     if kept.counts["unknown-figure"]:
@@ -76,9 +74,9 @@ def _nearest(search: Search, kept: Selected) -> str:
         return ""
     number, excess = int(kept.nearest.index[0]), float(kept.nearest.columns[EXCESS][0])
     piece = search.piece(number)
-    if isinstance(piece, ServingPiece):
-        inputs = piece.inputs(number)
-        text = ", ".join(f"{name} {inputs[name]}" for name in DEPLOYMENT if inputs[name] is not None)
+    if isinstance(piece, DeploymentGrid):
+        given = {name: getattr(piece.question(number), name) for name in DEPLOYMENT}
+        text = ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
         return f"the nearest to fitting needs {excess:.3g} times the memory: {text}"
     layout, estimator = piece.layout(number), piece.estimator
     text = ", ".join(f"{name} {getattr(layout, name)}" for name in LAYOUT[:7] if getattr(layout, name) is not None)
@@ -94,53 +92,35 @@ def _nearest(search: Search, kept: Selected) -> str:
 # Searches with one changed input that have an answer.
 
 
-def _training(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
-    q = search.question
-    given, on = _given(q), q.on[0]
-    estimator = estimator_of(catalog, q, on=on, dtype=q.dtype[0])
-    choices = q.choices(q.dtype[0])
-    assert q.seq is not None
-    assert q.global_batch is not None
-    seq, batch = q.seq, q.global_batch
-
-    def feasible(one: Estimator, sequences: int) -> bool:
-        return fastest(one, choices, seq=seq, global_batch=sequences).layout is not None
-
-    if kept.counts["batch-not-divisible"]:
-        for other in _batches(batch, int(estimator.system.ranks)):
-            if feasible(estimator, other):
-                yield Suggestion("search", given | {"global_batch": other}, f"a global batch of {other:,} is feasible")
-                break
-    if q.chips is None:
-        all_chips = int(estimator.system.chips)
-        fewer = 1 << (all_chips.bit_length() - 1)
-        if fewer < all_chips:
-            part = _or_none(catalog, q, on, chips=fewer)
-            if part is not None and feasible(part, batch):
-                note = f"{fewer:,} of {all_chips:,} chips have a layout"
-                yield Suggestion("search", given | {"chips": fewer}, note)
-    if kept.counts[UNFIT]:
-        for larger in _multiples(on):
-            one = _or_none(catalog, q, larger)
-            if one is not None and feasible(one, batch):
-                yield Suggestion("search", given | {"on": larger}, f"{larger} has a layout that fits")
-                break
-
-
-def _serving(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
+def _suggested(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
+    """Searches with another batch, fewer chips, and more of the first system that have an answer."""
     from trnspec.evaluators.searching.space import search_of
 
-    q = search.question
-    if not kept.counts[UNFIT]:
-        return
-    for larger in _multiples(q.on[0]):
+    q, given = search.question, _given(search.question)
+    what = "layout" if q.of == "training" else "deployment"
+    inputs: dict[str, Any] = {"on": q.on[:1], "top": 1, "where": None, "pareto": None}
+
+    def feasible(**changed: Any) -> bool:
         try:
-            other = search_of(catalog, evolve(q, on=(larger,)))
+            other = search_of(catalog, evolve(q, **inputs | changed))
         except RefusalError:
-            continue
-        if len(other.kept(0, other.size, into=ConfigurationSelection(other.selection.goal, 1).empty()).best):
-            yield Suggestion("search", _given(q) | {"on": larger}, f"{larger} has a deployment that fits")
-            return
+            return False
+        return len(other.kept(0, other.size).best) > 0
+
+    if kept.counts["batch-not-divisible"]:
+        assert q.global_batch is not None
+        batches = _batches(q.global_batch, int(search.piece(0).estimator.system.ranks))
+        if (batch := next((one for one in batches if feasible(global_batch=one)), None)) is not None:
+            yield Suggestion("search", given | {"global_batch": batch}, f"a global batch of {batch:,} is feasible")
+    if q.of == "training" and q.chips is None:
+        every = int(search.piece(0).estimator.system.chips)
+        fewer = 1 << (every.bit_length() - 1)
+        if fewer < every and feasible(chips=fewer):
+            yield Suggestion("search", given | {"chips": fewer}, f"{fewer:,} of {every:,} chips have a layout")
+    if kept.counts[UNFIT]:
+        larger = next((one for one in _multiples(q.on[0]) if feasible(on=(one,))), None)
+        if larger is not None:
+            yield Suggestion("search", given | {"on": larger}, f"{larger} has a {what} that fits")
 
 
 def _given(q: SearchQuestion) -> dict[str, Any]:
@@ -152,14 +132,6 @@ def _multiples(on: str) -> Iterator[str]:
     name, _, count = on.partition("*")
     for power in range(1, MOST_ALTERNATIVES + 1):
         yield f"{name}*{int(count or 1) << power}"
-
-
-def _or_none(catalog: Catalog, q: SearchQuestion, on: str, **changed: Any) -> Estimator | None:
-    """The estimator on another system; ``None`` where it cannot be made."""
-    try:
-        return estimator_of(catalog, q, **{"on": on, "dtype": q.dtype[0]} | changed)
-    except RefusalError:
-        return None
 
 
 def _batches(batch: int, ranks: int) -> list[int]:

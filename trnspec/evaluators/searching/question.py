@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
@@ -12,15 +12,16 @@ from trnspec.evaluation.questions import (
     AnyPrices,
     ListLength,
     MeasuredEfficiency,
-    Precision,
     Reserve,
     ScheduleInputs,
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
+    SoftwareInputs,
     SpeculativeDecoding,
     StepSchedule,
     System,
+    TrainingPrecision,
     TrainingWorkload,
     axis,
     like,
@@ -32,8 +33,8 @@ from trnspec.perf.frameworks import known
 
 Mode = Literal["training", "inference"]
 Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
-AnySchedule = Literal["1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min", "all"]
-AnyRecompute = Literal["none", "selective", "operators", "full", "all"]
+AnySchedule = Literal[questions.PipelineSchedule, "all"]
+AnyRecompute = Literal[questions.Recompute, "all"]
 BATCHES = tuple(1 << i for i in range(11))
 """The batch sizes of serving that are evaluated where none is given."""
 LENGTH = 1024
@@ -41,7 +42,7 @@ LENGTH = 1024
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, ListLength):
+class SearchQuestion(Splits, SoftwareInputs, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, ListLength):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Mode | None = axis(
@@ -55,13 +56,11 @@ class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, A
     output: int | None = like(ServingWorkload, "output", unset=str(LENGTH))
     batch: tuple[int, ...] | None = like(ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}")
     on: tuple[str, ...] = like(System, "on")
+    reserve: str | None = like(Reserve, "reserve")
     chips: int | None = like(System, "chips")
     lnc: int | None = like(System, "lnc")
-    framework: questions.FrameworkName | None = like(questions.SoftwareInputs, "framework")
-    dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
-    optimizer: questions.OptimizerName | None = like(questions.TrainingPrecision, "optimizer")
-    gathered_inputs: bool | None = like(questions.SoftwareInputs, "gathered_inputs")
-    bucket: str | None = like(questions.SoftwareInputs, "bucket")
+    dtype: tuple[str, ...] = like(TrainingPrecision, "dtype", default=("bf16",))
+    optimizer: questions.OptimizerName | None = like(TrainingPrecision, "optimizer")
     weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
     kv_dtype: tuple[str, ...] | None = like(ServingPrecision, "kv_dtype")
     schedule: tuple[AnySchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
@@ -132,9 +131,9 @@ class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, A
     def choices(self, dtype: str) -> LayoutChoices:
         """Space of layouts of training with one compute dtype; settings of the framework are resolved."""
         values = self.common(LayoutChoices)
-        values |= {"dtype": dtype, "overlap": None, "schedule": everything(self.schedule, SCHEDULES)}
-        if self.recompute is not None:
-            values["recompute"] = everything(self.recompute, RECOMPUTES)
+        values |= {"dtype": dtype, "overlap": None}
+        for name, every in (("schedule", questions.PipelineSchedule), ("recompute", questions.Recompute)):
+            values[name] = get_args(every) if "all" in (values[name] or ()) else values[name]
         return resolve_training(LayoutChoices(**values))
 
     def inference(self, **values: Any) -> InferenceQuestion:
@@ -144,19 +143,6 @@ class SearchQuestion(Splits, Reserve, MeasuredEfficiency, SpeculativeDecoding, A
         same = {name: getattr(self, name) for name in names}
         same |= {"prompt": self.prompt or LENGTH, "output": self.output or LENGTH}
         return InferenceQuestion(**same | values)
-
-    def one(self, **values: Any) -> SearchQuestion:
-        """The question with some changed inputs."""
-        return evolve(self, **values)
-
-
-SCHEDULES = ("1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min")
-RECOMPUTES = ("none", "selective", "operators", "full")
-
-
-def everything(values: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The values of an input; all that are known for ``all``."""
-    return known if "all" in values else values
 
 
 _TRAINING = (

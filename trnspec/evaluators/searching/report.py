@@ -8,18 +8,19 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, Value
 from trnspec.evaluators import inference, training
-from trnspec.evaluators.layouts import EVALUATED
+from trnspec.evaluators.deployment_grid import DeploymentGrid
+from trnspec.evaluators.layouts import EVALUATED, rejected
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.measures import unit
 from trnspec.evaluators.searching.nearest import infeasible
 from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time
-from trnspec.evaluators.searching.serving import DEPLOYMENT, HOUR, ServingPiece
+from trnspec.evaluators.searching.serving import DEPLOYMENT
 from trnspec.evaluators.searching.space import reduced, search_of
 from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, training_question
 from trnspec.evaluators.software import training_assumptions
 from trnspec.evidence import rank_class
 from trnspec.perf.frameworks import SETTINGS
-from trnspec.perf.sweep.pieces import timed
+from trnspec.perf.sweep.pieces import HOUR, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     return report(catalog, search, reduced(search))
 
 
+_PRICED = {"usd": "million_tokens", "energy": "energy"}
+"""The answers of cost and energy, by measure."""
 _ANSWERS = {
     "step_time": "step_time",
     "mfu": "mfu",
@@ -125,7 +128,7 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
         RefusalError: It is invalid.
     """
     piece, q = search.piece(number), search.question
-    if isinstance(piece, ServingPiece):
+    if isinstance(piece, DeploymentGrid):
         return _deployment(catalog, piece, number)
     layout, estimator = piece.layout(number), piece.estimator
     chosen = {
@@ -151,7 +154,7 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
     return ListedConfiguration(evaluation, question.given(always=always), piece.on, values, texts)
 
 
-def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> ListedConfiguration:
+def _deployment(catalog: Catalog, piece: DeploymentGrid, number: int) -> ListedConfiguration:
     question = piece.question(number)
     evaluation = inference.run(catalog, question)
     values, rate = _answered(evaluation), evaluation.answer("throughput")
@@ -161,11 +164,10 @@ def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> ListedCon
             ends = [None if r is None else power * (1e6 / float(r)) for r in (rate.value, rate.high, rate.low)]
             assert ends[0] is not None
             values[name] = (ends[0], ends[1], ends[2])
-    own = piece.inputs(number)
     resolved = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
-    texts = {**resolved, "system": piece.on}
-    always = tuple(name for name in DEPLOYMENT if own[name] is not None)
-    return ListedConfiguration(evaluation, question.given(always=always), piece.on, values, texts)
+    texts = {**resolved, "system": piece.base.on}
+    always = tuple(name for name in DEPLOYMENT if getattr(question, name) is not None)
+    return ListedConfiguration(evaluation, question.given(always=always), piece.base.on, values, texts)
 
 
 def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, float | None]]:
@@ -228,13 +230,14 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     goal = search.selection.goal
     what = "layouts" if mode == "training" else "deployments"
     single = first.evaluation
-    ranks = f", {_ranks(search, kept):,} ranks" if mode == "training" else ""
+    piece = search.piece(int(kept.best.index[0]))
+    ranks = f", {int(piece.estimator.system.ranks):,} ranks" if mode == "training" else ""
     return Evaluation(
         evaluator="search",
-        title=f"{single.inputs['model']} on {first.system}: {_superlative(goal)} of {kept.evaluated:,} {what}{ranks}",
+        title=f"{single.inputs['model']} on {first.system}: {_WORDS[goal.name]} of {kept.evaluated:,} {what}{ranks}",
         inputs={**q.used(), **{n: single.inputs[n] for n in ("model", "calibration")}},
         answers=tuple(_answers(search, kept, first, what)),
-        parts=tuple(Part("rejected", reason, count) for reason, count in _rejected(kept)),
+        parts=tuple(Part("rejected", reason, count) for reason, count in rejected(kept.counts)),
         bottleneck=single.bottleneck,
         assumptions=tuple(_assumptions(catalog, search, kept, first, what)),
         figures_used=single.figures_used,
@@ -245,10 +248,6 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     )
 
 
-def _ranks(search: Search, kept: Selected) -> int:
-    return int(search.piece(int(kept.best.index[0])).estimator.system.ranks)
-
-
 def _best(goal: Goal) -> str:
     return {"step_time": "fastest", "usd": "cheapest"}.get(goal.name, "best")
 
@@ -257,14 +256,6 @@ _WORDS = {
     "tokens_per_s_per_chip": "the most tokens/s per chip", "ttft": "the least TTFT", "tpot": "the least TPOT",
     "energy": "the least energy", "step_time": "the fastest", "usd": "the cheapest",
 }  # fmt: skip
-
-
-def _superlative(goal: Goal) -> str:
-    return _WORDS[goal.name]
-
-
-def _rejected(kept: Selected) -> list[tuple[str, int]]:
-    return [(reason, count) for reason, count in kept.counts.most_common() if reason and count]
 
 
 def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: str) -> Iterator[Answer]:
@@ -278,8 +269,7 @@ def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: s
     if search.question.of == "inference":
         names = ["throughput", "throughput_per_chip", "time_to_first_token", "time_per_output_token"]
         names += ["ideal_time_to_first_token", "ideal_time_per_output_token"]
-        if goal.name in ("ttft", "tpot"):
-            names.sort(key=lambda n: n != {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}[goal.name])
+        names.sort(key=lambda name: goal.name in ("ttft", "tpot") and name != _ANSWERS[goal.name])
     by_name = {a.name: a for a in single.answers}
     shown = [by_name[name] for name in names if name in by_name]
     if goal.name not in ("usd", "energy"):
@@ -287,12 +277,9 @@ def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: s
     yield from shown
     yield from priced.values()
     yield Answer("evaluated", kept.evaluated, note=what)
-    yield Answer("feasible", kept.feasible, note=f"{what} that are valid and fit{_inside(search)}")
+    where = f", and {search.question.where}" if search.question.where else ""
+    yield Answer("feasible", kept.feasible, note=f"{what} that are valid and fit{where}")
     yield Answer("rejected", kept.evaluated - kept.feasible, note=f"{what} that are invalid or do not fit")
-
-
-_PRICED = {"usd": "million_tokens", "energy": "energy"}
-"""The answers of cost and energy, by measure."""
 
 
 def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
@@ -306,10 +293,6 @@ def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
             yield Answer(_PRICED[name], value, unit(name, mode), low, high, note, kind)
 
 
-def _inside(search: Search) -> str:
-    return f", and {search.question.where}" if search.question.where else ""
-
-
 def _assumptions(
     catalog: Catalog, search: Search, kept: Selected, first: ListedConfiguration, what: str
 ) -> Iterator[Assumption]:
@@ -318,20 +301,17 @@ def _assumptions(
     if "calibration" in of:
         yield of["calibration"]
     why = "errors of the model favor the layouts it underestimates"
-    yield Assumption("selection", f"{_superlative(search.selection.goal)} of {kept.evaluated:,}", why, first=True)
+    yield Assumption("selection", f"{_WORDS[search.selection.goal.name]} of {kept.evaluated:,}", why, first=True)
     if kept.evaluated < search.size:
         yield Assumption(
             "interrupted", f"{kept.evaluated:,} of {search.size:,} {what}", "the others were not evaluated", first=True
         )
     if q.of == "training":
+        choices = q.choices(q.dtype[0])
         yield Assumption("degrees", EVALUATED, "the layouts that are evaluated, where no degree is given")
         yield Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group")
-        yield Assumption(
-            "schedules", ", ".join(q.choices(q.dtype[0]).schedule), "the input schedule; all for every schedule"
-        )
-        evaluated = {"zero", "recompute", "overlap"}
-        choices = q.choices(q.dtype[0])
-        yield from training_assumptions(_as_given(q, choices), [n for n in SETTINGS if n not in evaluated])
+        yield Assumption("schedules", ", ".join(choices.schedule), "the input schedule; all for every schedule")
+        yield from training_assumptions(q, [n for n in SETTINGS if n not in ("zero", "recompute", "overlap")])
         yield from (of[name] for name in ("experts", "dispatch") if name in of)
     else:
         degrees = "tp: divisors of the ranks; pp: of the layers; ep: of the experts"
@@ -343,12 +323,6 @@ def _assumptions(
         yield Assumption("price", text, why)
     if any(g.name == "energy" for g in (search.selection.goal, *search.selection.front)):
         yield Assumption("energy", "maximum power of all chips", "without hosts, network and cooling")
-
-
-def _as_given(q: Any, choices: Any) -> Any:
-    """The choices without what the framework set, for the assumptions that state it."""
-    unstated = {n: None for n in SETTINGS if hasattr(q, n) and getattr(q, n) is None}
-    return evolve(choices, **unstated)
 
 
 def _tables(search: Search, kept: Selected, best: list[ListedConfiguration], rows_of: Any) -> Iterator[Table]:

@@ -7,7 +7,7 @@ import itertools
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from attrs import field, frozen
 from trnspec._version import __version__
 from trnspec.errors import UsageError, library
 from trnspec.evaluation.progress import current, report
+from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import SearchQuestion
-from trnspec.evaluators.searching.serving import ServingPiece, serving_pieces
+from trnspec.evaluators.searching.serving import serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, ConfigurationSelection, Selected, TimeLimit
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.reductions import Candidates, Selected
+    from trnspec.perf.sweep.reductions import Candidates
 
 FORMAT = "trnspec-search/1"
 """The format of results, in their headers."""
@@ -49,7 +50,7 @@ class Search:
 
     question: SearchQuestion
     edition: str
-    pieces: tuple[TrainingPiece | ServingPiece, ...] = field(repr=False)
+    pieces: tuple[TrainingPiece | DeploymentGrid, ...] = field(repr=False)
     selection: ConfigurationSelection
 
     @property
@@ -168,14 +169,22 @@ def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected
     Raises:
         UsageError: The executor lost its workers.
     """
-    how = current()
+    how, done = current(), 0
     kept = search.selection.empty()
-    ends = first, search.size if last is None else last
+    end = search.size if last is None else last
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        report(done, end - first)
+
     try:
         if how.executor is None:
-            _here(search, ends, kept)
+            search.kept(first, end, advance, kept)
         else:
-            _elsewhere(search, ends, how.executor, how.parts, kept)
+            for part, size in _parts(search, (first, end), how.executor, how.parts):
+                kept.merge(part)
+                advance(size)
     except KeyboardInterrupt:
         if not how.interruptible:
             raise
@@ -183,33 +192,20 @@ def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected
     return kept
 
 
-def _here(search: Search, ends: tuple[int, int], kept: Selected) -> None:
-    done, size = 0, ends[1] - ends[0]
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        report(done, size)
-
-    search.kept(*ends, advance, kept)
-
-
-def _elsewhere(search: Search, ends: tuple[int, int], executor: Executor, parts: int, kept: Selected) -> None:
+def _parts(search: Search, ends: tuple[int, int], executor: Executor, parts: int) -> Iterator[tuple[Selected, int]]:
+    """Selections from parts of a range, as an executor completes them, each with the number of its configurations."""
     packed = pickle.dumps(search)
     key = hashlib.sha256(packed).hexdigest()
     first, size = ends[0], ends[1] - ends[0]
     count = max(1, min(parts, size))
     cuts = [first + size * number // count for number in range(count + 1)]
     futures = {executor.submit(evaluated, key, packed, low, high): high - low for low, high in itertools.pairwise(cuts)}
-    done = 0
     try:
         for future in as_completed(futures):
             try:
-                kept.merge(future.result())
+                yield future.result(), futures[future]
             except (OSError, RuntimeError) as error:
                 raise UsageError(f"a worker failed: {type(error).__name__}: {error}") from error
-            done += futures[future]
-            report(done, size)
     finally:
         for future in futures:
             future.cancel()
