@@ -120,7 +120,7 @@ class _CollectiveCase:
     @property
     def latency_is_missing(self) -> bool:
         """Whether the size is so small that the latencies decide, and not all of them are known."""
-        return not self.known.name and self.size < SMALL and bool(_unpublished(self))
+        return not self.known.name and self.size < SMALL and bool(_latencies(self)[1])
 
 
 _CLOSE = 1e-9
@@ -359,7 +359,7 @@ def _assumptions(case: _CollectiveCase) -> tuple[Assumption, ...]:
         ]
         stages = set()
     elif len(of.ranks) > 1:
-        assumptions += [_latency(case), *_overlapping(case), *_in_network(case), *_by_level(case)]
+        assumptions += _of_algorithm(case)
     if system.lnc:
         assumptions.append(Assumption("lnc", f"{system.lnc:g}", "physical cores per logical core, which is a rank"))
     level = fabric_level(system)
@@ -391,56 +391,48 @@ _LAUNCHES = {
 }
 
 
-def _unpublished(case: _CollectiveCase) -> list[str]:
-    """The links that are used and whose latency is not published."""
+def _latencies(case: _CollectiveCase) -> tuple[dict[str, float], list[str]]:
+    """The latency of the links of each stage that is used [s]; and the links whose latency is not published."""
     rates = LinkRates(case.system)
-    missing = {stage_of(name) for phase in case.plan.phases for name, _ in phase.loads if not rates.latency(name)}
+    stages: dict[str, float] = {}
+    missing: set[str] = set()
+    for name in sorted({name for phase in case.plan.phases for name, _ in phase.loads}):
+        stage, latency = stage_of(name), rates.latency(name)
+        stages[stage] = max(stages.get(stage, 0.0), latency)
+        missing |= set() if latency else {stage}
     places = {level.name: level.latency_place for level in case.system.levels}
     fabric = fabric_level(case.system)
     names = {"chip": "chip", "network": "network", "fabric": "" if fabric is None else fabric.name}
-    return [
-        places.get(names[stage]) or f"{case.system.chip}, between its ranks" for stage in _COVERS if stage in missing
-    ]
+    inside = f"{case.system.chip}, between its ranks"
+    return stages, [places.get(names[stage]) or inside for stage in _COVERS if stage in missing]
 
 
-def _latency(case: _CollectiveCase) -> Assumption:
-    rates = LinkRates(case.system)
-    classes = sorted({name for phase in case.plan.phases for name, _ in phase.loads})
-    stages: dict[str, float] = {}
-    for name in classes:
-        stages[stage_of(name)] = max(stages.get(stage_of(name), 0.0), rates.latency(name))
+def _of_algorithm(case: _CollectiveCase) -> Iterator[Assumption]:
+    """What an algorithm without losses assumes."""
+    stages, missing = _latencies(case)
     values = [f"{stage} {1e6 * seconds:g} us" for stage, seconds in stages.items() if seconds]
-    missing = _unpublished(case)
     why = "published, per step" if values else "no latency is published for these links"
     if missing:
         why += f"; taken as 0, not published: {', '.join(missing)}"
-    return Assumption("latency", ", ".join(values) or "0", why)
-
-
-def _overlapping(case: _CollectiveCase) -> tuple[Assumption, ...]:
-    if not case.timing.overlapped:
-        return ()
-    return (
-        Assumption("stages", "overlapped", "pieces of the buffer pass the stages as a pipeline; the slowest counts"),
-    )
-
-
-def _in_network(case: _CollectiveCase) -> tuple[Assumption, ...]:
-    reducing = [level.link for level in case.system.levels if level.reduces]
-    if case.kind != "all-reduce":
-        return ()
-    value = ", ".join(reducing) or "none"
-    return (Assumption("in_network_reduction", value, "as declared by the links; the bound holds for these switches"),)
+    yield Assumption("latency", ", ".join(values) or "0", why)
+    if case.timing.overlapped:
+        why = "pieces of the buffer pass the stages as a pipeline; the slowest counts"
+        yield Assumption("stages", "overlapped", why)
+    if case.kind == "all-reduce":
+        reducing = ", ".join(level.link for level in case.system.levels if level.reduces)
+        why = "as declared by the links; the bound holds for these switches"
+        yield Assumption("in_network_reduction", reducing or "none", why)
+    yield from _by_level(case)
 
 
 _PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0}
 
 
-def _by_level(case: _CollectiveCase) -> tuple[Assumption, ...]:
+def _by_level(case: _CollectiveCase) -> Iterator[Assumption]:
     """The same collective as training and inference count it."""
     passes = _PASSES.get(case.kind)
     if not case.system.rates or not case.system.bandwidth or (passes is None and case.kind != "all-to-all"):
-        return ()
+        return
     numbers = machine(case.system, IDEAL, next(iter(case.system.rates)))
     ranks, stride = float(len(case.of.ranks)), float(case.stride)
     if passes is None:
@@ -450,10 +442,11 @@ def _by_level(case: _CollectiveCase) -> tuple[Assumption, ...]:
     else:
         cost = by_level(numbers, ranks, stride)
         unknown, time = cost.unknown, float(collective_time(numbers, cost, case.size, passes))
-    if unknown > _CLOSE:
-        return ()
-    text = "in training and inference: one message per level, and the slowest level at its rate, whatever its topology"
-    return (Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms"),)
+    if unknown <= _CLOSE:
+        text = (
+            "in training and inference: one message per level, and the slowest level at its rate, whatever its topology"
+        )
+        yield Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms")
 
 
 def _in_steps(catalog: Catalog, case: _CollectiveCase) -> Iterator[Assumption]:

@@ -300,20 +300,17 @@ def idle(setup: Setup) -> Iterator[Assumption]:
             yield Assumption(name, f"{rest:,} of {ranks:,}", text)
 
 
-def domain(system: LoweredSystem) -> int:
-    """Ranks of a scale-up domain: those connected without the network between servers."""
-    return int(max((level.ranks for level in system.levels if level.name != "network"), default=1.0))
-
-
-def default_tp(heads: int, ranks: int, most: int) -> int:
-    """The largest tensor-parallel degree that divides the heads and the ranks of a scale-up domain."""
-    return max(t for t in range(1, max(1, min(ranks, heads, most)) + 1) if heads % t == 0 and ranks % t == 0)
-
-
 def default_degrees(d: Dimensions, system: LoweredSystem, pp: int, tp: int | None = None) -> tuple[int, int]:
-    """The tensor-parallel degree, by default that of :func:`default_tp`, and the replicas on the ranks of a system."""
-    ranks = int(system.ranks)
-    tp = tp or default_tp(int(common_heads(d)), domain(system), ranks // pp)
+    """The tensor-parallel degree, and the replicas on the ranks of a system.
+
+    The degree is by default the largest that divides the heads and the ranks of a scale-up domain: those connected without the
+    network between servers.
+    """
+    ranks, heads = int(system.ranks), int(common_heads(d))
+    if tp is None:
+        domain = int(max((level.ranks for level in system.levels if level.name != "network"), default=1.0))
+        most = max(1, min(domain, heads, ranks // pp))
+        tp = max(t for t in range(1, most + 1) if heads % t == 0 and domain % t == 0)
     return tp, max(1, ranks // (tp * pp))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -238,16 +239,13 @@ def _advice(d: Dimensions, demand: Demand, capacity: Capacity, changes: tuple[La
 
 def _stages(d: Dimensions, demand: Demand) -> Table:
     """The memory of each stage; consecutive stages with equal memory are one row."""
-    rows: list[tuple[str, ...] | tuple[str | float, ...]] = []
-    ends: list[tuple[int, int, tuple[float, ...]]] = []
-    for stage in range(demand.layout.pp):
+
+    def needed(stage: int) -> tuple[float, ...]:
         memory, host = demand.stage(d, stage)
-        values = (float(memory.total), *(float(getattr(memory, name)) for name in PARTS), host)
-        if ends and ends[-1][2] == values:
-            ends[-1] = (ends[-1][0], stage, values)
-        else:
-            ends.append((stage, stage, values))
-    rows = [(str(a) if a == b else f"{a}-{b}", *values) for a, b, values in ends]
+        return float(memory.total), *(float(getattr(memory, name)) for name in PARTS), host
+
+    groups = [(values, list(equal)) for values, equal in groupby(range(demand.layout.pp), key=needed)]
+    rows = [(str(s[0]) if len(s) == 1 else f"{s[0]}-{s[-1]}", *values) for values, s in groups]
     columns = ("stage", "total", *PARTS, "host")
     return Table("Memory per rank by pipeline stage", columns, tuple(rows), ("", *("B",) * (len(columns) - 1)))
 
