@@ -19,16 +19,7 @@ BAR = 20
 COMMAND = "sh"
 """The unit of an answer that is a command."""
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_UPPER_CASE = {
-    "mfu": "MFU",
-    "hfu": "HFU",
-    "ttft": "TTFT",
-    "tpot": "TPOT",
-    "kv": "KV",
-    "mtbf": "MTBF",
-    "hbm": "HBM",
-    "flops": "FLOPs",
-}
+_UPPER_CASE = {word: word.upper() for word in ("mfu", "hfu", "ttft", "tpot", "kv", "mtbf", "hbm")} | {"flops": "FLOPs"}
 SYNONYMS = {name.replace("_", " "): short.upper() for short, name in SHORT.items()}
 _SUMMARY_ENTRIES = 8
 _SUMMARY_ANSWERS = 3

@@ -129,15 +129,17 @@ def answered(
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
-    experts = setup.dims.experts > 0
-    inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
-    known = known.at(inputs, question.dtype, scale=scale, experts=experts)
+    dims = setup.dims
+
+    def at(pool: Pool, known: Calibrated) -> Calibrated:
+        scale = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp))
+        return known.at(serving_inputs(dims, pool.plan), question.dtype, scale=scale, experts=dims.experts > 0)
+
+    known, inputs = at(setup.pool, known), serving_inputs(dims, setup.pool.plan)
     about = {"chip": setup.pool.system.chip, "dtype": question.dtype}
     known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name, **about))
     if (before := setup.before) is not None:
-        inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
-        prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)
-        setup = evolve(setup, before=evolve(before, known=prompts))
+        setup = evolve(setup, before=evolve(before, known=at(before, before.known)))
     achieved = serving_of(known) if serving is None else serving
     held = memory(setup, setup.pool)
     most = max_batch(setup, setup.pool.capacity)
@@ -195,10 +197,6 @@ def _at_least(answer: Answer, least: float | None) -> Answer:
     return evolve(answer, low=min(max(answer.low, least), answer.value))
 
 
-def _scale(pool: Pool) -> str:
-    return scale_of(pool.system, float(pool.plan.tp * pool.plan.pp))
-
-
 def _fits(setup: Setup, pool: Pool, most: int) -> None:
     held = memory(setup, pool)
     capacity = pool.capacity
@@ -229,8 +227,10 @@ def _case(setup: Setup, serving: Serving) -> InferenceCase:
     for unknown, pool in case.unknown:
         if unknown > UNUSED:
             raise pool.system.unknown_link()
-    parts = (case.first, case.token, case.values)
-    return InferenceCase(*({name: float(number) for name, number in numbers.items()} for numbers in parts))
+    first, token, values = (
+        {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
+    )
+    return InferenceCase(first, token, values)
 
 
 def case_of(setup: Setup, serving: Serving) -> InferenceCase:
