@@ -58,7 +58,7 @@ NOTES = {
 
 
 @frozen
-class InferenceCase:
+class ServingNumbers:
     """The numbers of one case: nominal figures, or one end of their intervals.
 
     Attributes:
@@ -217,7 +217,7 @@ def _fields(held: RankMemory) -> list[str]:
     return [f.name for f in attrs.fields(type(held))]
 
 
-def _case(setup: Setup, serving: Serving) -> InferenceCase:
+def _case(setup: Setup, serving: Serving) -> ServingNumbers:
     """The numbers of a case.
 
     Raises:
@@ -230,10 +230,10 @@ def _case(setup: Setup, serving: Serving) -> InferenceCase:
     first, token, values = (
         {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
     )
-    return InferenceCase(first, token, values)
+    return ServingNumbers(first, token, values)
 
 
-def case_of(setup: Setup, serving: Serving) -> InferenceCase:
+def case_of(setup: Setup, serving: Serving) -> ServingNumbers:
     """The numbers of a deployment of floats or arrays; see :meth:`~trnspec.evaluators.deployment.Setup.of`."""
     pool, before = setup.pool, setup.before
     q = setup.question
@@ -277,7 +277,7 @@ def case_of(setup: Setup, serving: Serving) -> InferenceCase:
         "step_at_last": served.token_time_at_end,
         **extra,
     }
-    return InferenceCase(parts, token, values, tuple(unknown))
+    return ServingNumbers(parts, token, values, tuple(unknown))
 
 
 def _in_flight(setup: Setup, serving: Serving) -> tuple[Served, dict[str, Number]]:
@@ -325,7 +325,7 @@ _COVERED = ("time_to_first_token", "time_per_output_token", "throughput")
 def _answers(
     setup: Setup,
     known: Calibrated,
-    cases: tuple[InferenceCase, InferenceCase, InferenceCase],
+    cases: tuple[ServingNumbers, ServingNumbers, ServingNumbers],
     held: RankMemory,
     most: int,
 ) -> Iterator[Answer]:
@@ -368,7 +368,7 @@ def _shares(prompts: Calibrated, known: Calibrated, values: Mapping[str, float],
     return low, high
 
 
-def _parts(case: InferenceCase, held: RankMemory) -> Iterator[Part]:
+def _parts(case: ServingNumbers, held: RankMemory) -> Iterator[Part]:
     for of, parts in (("time_per_output_token", case.token), ("time_to_first_token", case.first)):
         for name, value in parts.items():
             if value:
@@ -378,7 +378,7 @@ def _parts(case: InferenceCase, held: RankMemory) -> Iterator[Part]:
             yield Part("memory", name, float(getattr(held, name)))
 
 
-def _bottleneck(setup: Setup, serving: Serving, case: InferenceCase) -> str:
+def _bottleneck(setup: Setup, serving: Serving, case: ServingNumbers) -> str:
     name, value = max(case.token.items(), key=lambda item: item[1])
     share = f"{value / case.values['time_per_output_token']:.0%} of TPOT"
     if name not in ("matrices", "attention", "head"):

@@ -245,7 +245,9 @@ def _stages(d: Dimensions, demand: Demand) -> Table:
         return float(memory.total), *(float(getattr(memory, name)) for name in PARTS), host
 
     groups = [(values, list(equal)) for values, equal in groupby(range(demand.layout.pp), key=needed)]
-    rows = [(str(s[0]) if len(s) == 1 else f"{s[0]}-{s[-1]}", *values) for values, s in groups]
+    rows: list[tuple[str | float, ...]] = [
+        (str(s[0]) if len(s) == 1 else f"{s[0]}-{s[-1]}", *values) for values, s in groups
+    ]
     columns = ("stage", "total", *PARTS, "host")
     return Table("Memory per rank by pipeline stage", columns, tuple(rows), ("", *("B",) * (len(columns) - 1)))
 
