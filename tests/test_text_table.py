@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trnspec import text_table
@@ -36,6 +36,8 @@ def tables(draw) -> TextTable:
     return table(made, rows)
 
 
+# An indent leaves room for a character of two columns.
+@example(table([Column(n, keep=True) for n in ("a", "a", "aa", "aa", "aa", "a")], [(None,) * 5 + (" \u2e80",)]), 20)
 @given(tables(), st.integers(20, 100))
 def test_tables_fit_the_page_width(found, room) -> None:
     """Whatever the cells are, unless there are more columns that must be kept than the page has room for."""
