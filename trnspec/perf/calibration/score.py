@@ -223,7 +223,7 @@ def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> 
 
 
 def _at(case: Any, ends: Iterable[LoweredSystem]) -> list[Any]:
-    """A case on systems with the figures of either end of their intervals; arrays tell systems apart by their names."""
+    """A case on systems with the figures of either end of their intervals; arrays distinguish systems by their names."""
     return [evolve(case, system=evolve(system, name=f"{system.name} {end}")) for end, system in enumerate(ends)]
 
 
