@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from trnspec.errors import RefusalError
 from trnspec.evaluators.planning.comparison import (
     best_of_kinds,
+    best_supported,
     dominates,
     evident,
     listed,
     pareto,
     percent,
-    supported,
 )
 from trnspec.evidence import IDEAL, KINDS, Evidence
 
@@ -90,9 +90,9 @@ def test_plans_of_some_evidence(plans: list[Some], weakest: str) -> None:
 @given(PLANS)
 def test_the_best_supported_plan(plans: list[Some]) -> None:
     for best in plans:
-        found = supported(best_of_kinds(plans), best)
-        strongest = min((plan.kind for plan in plans), key=KINDS.index)
-        assert (None if found is None else found.kind) == (None if best.kind == strongest else strongest)
+        found = [str(answer.value) for answer in best_supported(best_of_kinds(plans), best, lambda _: "text")]
+        first = min(plans, key=lambda plan: KINDS.index(plan.kind))
+        assert found == ([] if best.kind == first.kind else [f"{first.systems}: text ({first.kind})"])
 
 
 @given(PLANS, st.integers(0, 8))

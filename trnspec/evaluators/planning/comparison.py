@@ -83,11 +83,6 @@ def best_of_kinds(ranked: Iterable[P]) -> list[P]:
     return sorted(first.values(), key=lambda plan: KINDS.index(plan.evidence.kind))
 
 
-def supported(kinds: Sequence[P], best: P) -> P | None:
-    """The plan of the strongest evidence, where it is stronger than that of the best one."""
-    return None if not kinds or kinds[0].evidence.kind == best.evidence.kind else kinds[0]
-
-
 def dominates(one: Costs, other: Costs) -> bool:
     """Whether something is nowhere worse and somewhere better; costs that only one of them has are not compared."""
     if any((a is None) != (b is None) for a, b in zip(one, other, strict=True)):
@@ -163,8 +158,7 @@ def by_price(
 
 
 def best_supported(kinds: Sequence[P], best: P, text: Callable[[P], str]) -> Iterator[Answer]:
-    """The plan of the strongest evidence, with a text about it, where it is stronger than that of the best one."""
-    known = supported(kinds, best)
-    if known is not None:
-        value = f"{known.systems}: {text(known)} ({known.evidence.kind})"
+    """The plan of the strongest evidence, the first of ``kinds``, with a text about it, where it is stronger than the best one."""
+    if kinds and (kind := kinds[0].evidence.kind) != best.evidence.kind:
+        value = f"{kinds[0].systems}: {text(kinds[0])} ({kind})"
         yield Answer("best_supported", value, note="the best plan of the strongest kind of evidence")

@@ -202,7 +202,7 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
     median = best.percentiles(50.0, lengths)
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
-    yield from _comparison(best, kinds, q, lengths)
+    yield from best_supported(kinds, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
 
 
@@ -265,20 +265,11 @@ def _errors(problem: FleetProblem, best: FleetPlan) -> Iterator[Answer]:
     )
 
 
-def _comparison(
-    best: FleetPlan, kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths
-) -> Iterator[Answer]:
-    """The best plan of stronger evidence."""
-
-    def text(plan: FleetPlan) -> str:
-        values = {
-            "cost": (plan.million_tokens(lengths.osl), "USD"),
-            "energy": (plan.million_tokens_energy(lengths.osl), "J"),
-        }
-        value, unit = values.get(q.objective, (None, ""))
-        return f"{plan.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"
-
-    yield from best_supported(kinds, best, text)
+def _objective_text(plan: FleetPlan, q: PlanServingQuestion, lengths: Lengths) -> str:
+    """What is smallest in the best plan; the chips without a price or power."""
+    cost, energy = (plan.million_tokens(lengths.osl), "USD"), (plan.million_tokens_energy(lengths.osl), "J")
+    value, unit = {"cost": cost, "energy": energy}.get(q.objective, (None, ""))
+    return f"{plan.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"
 
 
 def _deployment(one: Deployed) -> str:

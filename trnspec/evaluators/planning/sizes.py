@@ -126,19 +126,15 @@ def chips_interval(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> tuple[
     low = min((one.chips for one in fewest(evolve(problem, utilized=1.0), -NORMAL_90)), default=0.0)
     high: float | None = None
     # Those that could be smallest first: no fleet is loaded beyond saturation.
-    for one in sorted(fewest(problem, NORMAL_90), key=_saturated_chips):
-        if high is not None and _saturated_chips(one) > high:
+    slow = [(plan.chips * plan.state.utilization, plan) for plan in fewest(problem, NORMAL_90)]
+    for saturated, one in sorted(slow, key=lambda pair: pair[0]):
+        if high is not None and saturated > high:
             break
         found = sized(problem, one)
         if found is not None:
-            high = min(found.chips, found.chips if high is None else high)
+            high = found.chips if high is None else min(found.chips, high)
     least_chips = min((_least_chips(problem, plan) for plan in same), default=0.0)
     return min(max(low, least_chips), best.chips), None if high is None else max(high, best.chips)
-
-
-def _saturated_chips(plan: FleetPlan) -> float:
-    """The chips that the rate saturates."""
-    return plan.chips * plan.state.utilization
 
 
 def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
