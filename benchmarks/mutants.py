@@ -1,12 +1,12 @@
 """The share of small changes to the code that the tests detect, over a seeded sample.
 
-    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER]
+    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER] [--own]
 
 Draws modules of the measured packages at random, in proportion to their lines, and mutants of each from the operators of
-cosmic-ray.  Each mutant is applied in a copy of the repository.  The tests of its package run once with coverage, so that
-a mutant meets the tests that execute its line first: those of its module, ``tests/PACKAGE/test_MODULE*.py``, then the
-others, quick ones first.  If these pass, the remaining tests of the package run, as results may be shared between tests.
-A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
+cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
+``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its package run once without it and with coverage, then the
+mutant meets those that execute its line, quick ones first, and last the remaining ones, as results may be shared between
+tests.  A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -16,7 +16,8 @@ options of attrs classes such as ``slots`` that change speed and representation 
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
 survivor is a missing test or an equivalent mutant;
-which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.
+which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.  ``--own`` stops after the tests of
+the module, which takes a tenth of the time: its rate is a lower bound.
 """
 
 from __future__ import annotations
@@ -155,6 +156,12 @@ def package_of(module: str) -> str:
     return f"tests/{module.split('/')[1]}"
 
 
+def own_tests(module: str) -> list[str]:
+    """The files of the tests of a module."""
+    file = Path("tests") / Path(module).relative_to("trnspec")
+    return sorted(str(f.relative_to(ROOT)) for f in (ROOT / file.parent).glob(f"test_{file.stem}*.py"))
+
+
 def executing(kept: Path, module: str, line: int) -> set[str]:
     """The tests of a package that execute a line; none of what runs at import only."""
     data = CoverageData(str(kept))
@@ -166,9 +173,8 @@ def executing(kept: Path, module: str, line: int) -> set[str]:
 
 @dataclass
 class Selected:
-    """A plugin of pytest: runs some tests, those of one module first, quick ones first; measures the seconds of each."""
+    """A plugin of pytest: runs some tests, quick ones first; measures the seconds of each."""
 
-    own: str = ""
     only: set[str] | None = None
     without: set[str] = field(default_factory=set)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -188,7 +194,7 @@ class Selected:
             items[:] = [item for item in items if item.nodeid in self.only]
         items[:] = [item for item in items if item.nodeid not in self.without]
         if self.seconds:
-            items.sort(key=lambda i: (not i.nodeid.startswith(self.own), round(self.seconds.get(i.nodeid, 0.0), 1)))
+            items.sort(key=lambda i: round(self.seconds.get(i.nodeid, 0.0), 1))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Ends the process, which counts as a failure, where a mutant makes a test endless: after some processor time."""
@@ -257,35 +263,55 @@ class Copy:
         finally:
             os._exit(code)
 
-    def coverage(self, package: str) -> tuple[Path, dict[str, float]]:
-        """Which tests of a package execute which lines, and the seconds of each test; they must pass."""
-        kept = self.kept / f"{package.rpartition('/')[2]}.coverage"
-        durations = kept.with_suffix(".json")
-        if not durations.exists():
-            measuring = ["--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"]
-            if not self.run([package, *measuring], Selected(), 3600.0, durations):
-                durations.unlink(missing_ok=True)
-                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed.read_text('utf-8')}")
-            shutil.move(self.folder / ".coverage", kept)
-        return kept, json.loads(durations.read_text("utf-8"))
+    def measured(self, tests: str, *options: str) -> dict[str, float]:
+        """The seconds of each test of a folder or of a file; they must pass without a mutation."""
+        durations = self.durations(tests)
+        if not durations.exists() and not self.run([tests, *options], Selected(), 3600.0, durations):
+            durations.unlink(missing_ok=True)
+            sys.exit(f"the tests fail without a mutation: pytest {tests}\n{self.printed.read_text('utf-8')}")
+        measured: dict[str, float] = json.loads(durations.read_text("utf-8"))
+        return measured
 
-    def survives(self, mutant: Mutant) -> bool:
-        """Whether the tests of the package of a mutant pass in spite of it."""
-        file = self.folder / mutant.module
+    def durations(self, tests: str) -> Path:
+        """Where the seconds of tests are kept."""
+        return self.kept / f"{tests.replace('/', '.')}.json"
+
+    def coverage(self, package: str) -> tuple[Path, dict[str, float]]:
+        """Which tests of a package execute which lines, and the seconds of each test."""
+        kept = self.durations(package).with_suffix(".coverage")
+        seconds = self.measured(package, "--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
+        if not kept.exists():
+            shutil.move(self.folder / ".coverage", kept)
+        return kept, seconds
+
+    def survives(self, mutant: Mutant, *, own_only: bool) -> bool:
+        """Whether the tests of the module, and of its package, pass in spite of a mutant."""
+        own = own_tests(mutant.module)
+        for file in own:
+            if not self.passes(mutant, [file], None, set(), self.measured(file)):
+                return False
+        if own_only:
+            return True
         package = package_of(mutant.module)
         kept, seconds = self.coverage(package)
-        own = str(Path("tests") / Path(mutant.module).relative_to("trnspec").parent / f"test_{file.stem}")
-        first = executing(kept, mutant.module, mutant.line)
-        # A machine may be slower for a while; a mutant that never ends is rare.
-        limit = 30.0 + 3.0 * sum(seconds.values())
+        passed = {test for test in seconds if test.partition("::")[0] in own}
+        first = executing(kept, mutant.module, mutant.line) - passed
+        files = sorted({test.partition("::")[0] for test in first})
+        if files and not self.passes(mutant, files, first, set(), seconds):
+            return False
+        return self.passes(mutant, [package], None, first | passed, seconds)
+
+    def passes(
+        self, mutant: Mutant, files: list[str], only: set[str] | None, without: set[str], seconds: dict[str, float]
+    ) -> bool:
+        """Whether some tests pass with a mutant."""
+        file = self.folder / mutant.module
         try:
             file.write_text(mutant.code, "utf-8")
             # The compiled module has the time of the source in seconds, which may not have changed.
             Path(cache_from_source(str(file))).unlink(missing_ok=True)
-            files = sorted({test.partition("::")[0] for test in first})
-            if files and not self.run(files, Selected(own, first, set(), seconds), limit):
-                return False
-            return self.run([package], Selected(own, None, first, seconds), limit)
+            # A machine may be slower for a while; a mutant that never ends is rare.
+            return self.run(files, Selected(only, without, seconds), 60.0 + 3.0 * sum(seconds.values()))
         finally:
             file.write_text(mutant.original, "utf-8")
             Path(cache_from_source(str(file))).unlink(missing_ok=True)
@@ -321,6 +347,7 @@ def main() -> None:
     options.add_argument("--only", default="", help="a package or module below trnspec/, such as perf/work")
     options.add_argument("--minutes", type=float, default=1e9, help="start no mutant after this time")
     options.add_argument("--kept", type=Path, help="a folder that keeps the coverage; remove it when the code changes")
+    options.add_argument("--own", action="store_true", help="run the tests of the module only: a lower bound")
     given = options.parse_args()
     sample = drawn(given.only, given.seed, given.mutants, given.each)
     end = time.monotonic() + 60 * given.minutes
@@ -335,7 +362,7 @@ def main() -> None:
                 break
             package = mutant.module.split("/")[1]
             run[package] += 1
-            survives = copy.survives(mutant)
+            survives = copy.survives(mutant, own_only=given.own)
             print("S" if survives else ".", end="", file=sys.stderr, flush=True)
             if survives:
                 print(difference(mutant), flush=True)
