@@ -207,6 +207,17 @@ def test_achieved_shares_of_a_calibration(catalog):
     assert "30 rows" in {a.why for a in known.assumptions}
 
 
+def test_the_scale_counts_the_ranks_of_all_stages(catalog, monkeypatch):
+    """A server has 32 ranks."""
+    found, at = [], Calibrated.at
+    monkeypatch.setattr(
+        Calibrated, "at", lambda *of, scale, **more: found.append(scale) or at(*of, scale=scale, **more)
+    )
+    for tp, pp in ((8, 1), (8, 4), (8, 8), (32, 2)):
+        asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge*4", tp=tp, pp=pp)
+    assert ["server", "server", "cluster", "cluster"] == found
+
+
 @pytest.mark.parametrize(
     ("given", "reason", "place"),
     [

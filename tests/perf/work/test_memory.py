@@ -34,14 +34,17 @@ from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, s
 from trnspec.perf.work.memory import (
     RankMemory,
     cache,
+    device_memory,
     held_parameters,
     inference_memory,
     kv_cache,
     model_state,
+    on_device,
     peak,
     peak_memory,
     sharded,
     training_memory,
+    transferred,
 )
 from trnspec.perf.work.stages import in_flight, stage_layers
 
@@ -312,3 +315,34 @@ def test_the_cache_grows_and_never_splits_further_than_its_heads(d, tp, tokens, 
     one, more = (kv_cache(d, n, batch, 2.0, tp) for n in (tokens, tokens + 1.0))
     assert one < more
     assert more * d.kv_heads >= kv_cache(d, tokens + 1.0, batch)
+
+
+@given(TRANSFORMERS, any_layouts())
+def test_bytes_between_rank_and_host(d, layout):
+    """Optimizer: gradients out and weights in, once. Activations out and in, weights in twice and gradients out, each time."""
+    held, n = training_memory(d, evolve(layout, zero=0)), layout.microbatches
+    moved = {what: transferred(evolve(layout, offload=what), held) for what in ("optimizer", "activations", "weights")}
+    at_once = (
+        1.0 if layout.pp == 1 else n if (layout.schedule, layout.interleave) == ("gpipe", 1) else in_flight(layout)
+    )
+    assert {
+        "optimizer": held.gradients + held.weights,
+        "activations": 2.0 * held.activations / max(at_once, 1.0) * n,
+        "weights": n * (2.0 * held.weights + held.gradients),
+    } == pytest.approx(moved, rel=1e-12)
+
+
+@given(TRANSFORMERS, any_layouts(), st.sampled_from(["none", "optimizer", "activations", "weights"]))
+def test_what_is_offloaded_is_on_the_host_but_for_two_layers(d, layout, what):
+    asked = evolve(layout, offload=what)
+    held = training_memory(d, asked)
+    here, there = on_device(d, asked, held)
+    stays = {"weights": min(1.0, 2.0 * layout.pp / d.layers) * held.weights}.get(what, 0.0)
+    if what == "activations":
+        kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
+        stays = min(held.activations, 2.0 * max(layer_activations(d, asked, k).stored for k in kinds))
+    expected = held if what == "none" else evolve(held, **{what: stays})
+    assert attrs.astuple(expected) == pytest.approx(attrs.astuple(here), rel=1e-12)
+    assert math.isclose(held.total, here.total + there, rel_tol=1e-12)
+    stages = [on_device(d, asked, training_memory(d, asked, stage=float(k)))[0].total for k in range(layout.pp)]
+    assert math.isclose(max(stages), device_memory(d, asked).total, rel_tol=1e-12)
