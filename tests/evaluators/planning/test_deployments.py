@@ -307,7 +307,7 @@ def test_a_larger_plan_has_its_pools_in_proportion(prefill_on) -> None:
     assert len(plan.pools) == (2 if prefill_on else 1)
 
 
-def test_the_best_supported_plan_is_stated() -> None:
+def test_the_objective_without_a_price_is_the_chips() -> None:
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
     plans: list[Any] = [
         fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),), evidence=Evidence(kind=kind, reason=""))
@@ -315,6 +315,5 @@ def test_the_best_supported_plan_is_stated() -> None:
     ]
 
     for asked in (question(objective="chips"), question()):
-        (found,) = serving_page._comparison(plans[1], plans, asked, LENGTHS)
-        assert (found.name, found.value) == ("best_supported", "estimate*1: 5 chips (estimate)")
-        assert list(serving_page._comparison(plans[0], plans, asked, LENGTHS)) == []
+        texts = [serving_page._objective_text(plan, asked, LENGTHS) for plan in plans]
+        assert texts == ["5 chips", "4 chips"]
