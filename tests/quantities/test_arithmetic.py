@@ -17,6 +17,8 @@ SMALL, LARGE = parse("2 TB/s"), parse("3 TB/s")
         (LARGE.amount - SMALL, 1e12),
         (LARGE * 4, 12e12),
         (4 * LARGE, 12e12),
+        (LARGE * parse("4x"), 12e12),
+        (parse("4x") * LARGE, 12e12),
         (LARGE / 4, 0.75e12),
         (LARGE / SMALL, 1.5),
         (SMALL.amount / LARGE.amount, 2 / 3),
