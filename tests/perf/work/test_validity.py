@@ -13,7 +13,8 @@ from trnspec.perf.work.validity import REASONS, conditions, reason_codes
 
 DEGREES = st.sampled_from([1, 2, 3, 4, 8])
 LAYOUTS = st.builds(
-    Layout, tp=DEGREES, pp=DEGREES | st.just(128), dp=DEGREES, cp=DEGREES, ep=DEGREES, expert_tp=st.sampled_from([None, 1, 2]),
+    Layout, tp=DEGREES, pp=st.sampled_from([1, 2, 3, 4, 8, 128]), dp=DEGREES, cp=DEGREES, ep=DEGREES,
+    expert_tp=st.sampled_from([None, 1, 2]),
     seq=st.sampled_from([6, 8, 12, 64]), microbatch=DEGREES, global_batch=st.sampled_from([8, 12, 48]),
     schedule=st.sampled_from([*SCHEDULES]), sequence_parallel=st.booleans(), interleave=st.sampled_from([1, 2]), uneven=st.booleans(),
 )  # fmt: skip
