@@ -243,6 +243,22 @@ class FullyConnected(Shape):
         pairs = ((a, b) for a in range(self.n) for b in range(a + 1, self.n))
         return FabricGraph(self.n, tuple(Edge(a, b, self.rate, self.kind) for a, b in pairs))
 
+    # Closed forms: a document may declare a billion chips, whose graph would fill the memory.
+
+    @property
+    def links(self) -> int:
+        """Number of pairs: n (n - 1) / 2."""
+        return self.n * (self.n - 1) // 2
+
+    @property
+    def diameter(self) -> int:
+        """One, or none for one chip."""
+        return min(1, self.n - 1)
+
+    def mean_hops(self, *, self_included: bool) -> float:
+        """One between different chips."""
+        return measures.mean_of(self.n * (self.n - 1), self.n, self_included=self_included)
+
     def bisection(self, by: By = "links") -> Bisection:
         """All cuts into halves sever the same number of links: (n // 2) (n - n // 2)."""
         check_rates(by, (self.rate,) if self.n > 1 else ())
