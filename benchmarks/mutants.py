@@ -1,6 +1,6 @@
 """The share of small changes to the code that the tests detect, over a seeded sample.
 
-    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER] [--own]
+    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER]
 
 Draws modules of the measured packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
@@ -15,9 +15,7 @@ Not mutated is what has no behaviour of its own, see ``skipped``: annotations, w
 options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
-survivor is a missing test or an equivalent mutant;
-which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.  ``--own`` stops after the tests of
-the module, which takes a tenth of the time: its rate is a lower bound.
+survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.  ``--kept`` keeps the coverage between runs.
 """
 
 from __future__ import annotations
@@ -284,14 +282,12 @@ class Copy:
             shutil.move(self.folder / ".coverage", kept)
         return kept, seconds
 
-    def survives(self, mutant: Mutant, *, own_only: bool) -> bool:
+    def survives(self, mutant: Mutant) -> bool:
         """Whether the tests of the module, and of its package, pass in spite of a mutant."""
         own = own_tests(mutant.module)
         for file in own:
             if not self.passes(mutant, [file], None, set(), self.measured(file)):
                 return False
-        if own_only:
-            return True
         package = package_of(mutant.module)
         kept, seconds = self.coverage(package)
         passed = {test for test in seconds if test.partition("::")[0] in own}
@@ -347,7 +343,6 @@ def main() -> None:
     options.add_argument("--only", default="", help="a package or module below trnspec/, such as perf/work")
     options.add_argument("--minutes", type=float, default=1e9, help="start no mutant after this time")
     options.add_argument("--kept", type=Path, help="a folder that keeps the coverage; remove it when the code changes")
-    options.add_argument("--own", action="store_true", help="run the tests of the module only: a lower bound")
     given = options.parse_args()
     sample = drawn(given.only, given.seed, given.mutants, given.each)
     end = time.monotonic() + 60 * given.minutes
@@ -362,7 +357,7 @@ def main() -> None:
                 break
             package = mutant.module.split("/")[1]
             run[package] += 1
-            survives = copy.survives(mutant, own_only=given.own)
+            survives = copy.survives(mutant)
             print("S" if survives else ".", end="", file=sys.stderr, flush=True)
             if survives:
                 print(difference(mutant), flush=True)

@@ -30,7 +30,7 @@ def test_alias(alias: str, symbol: str) -> None:
 @pytest.mark.parametrize("dimension", Dimension)
 def test_every_dimension_has_its_base_and_usual_unit(dimension: Dimension) -> None:
     """The base unit has factor 1, and the usual unit exists, in the dimension that names them."""
-    base, usual = UNITS.unit(dimension.base, dimension), UNITS.unit(dimension.usual, dimension)
+    base, usual = UNITS.unit(dimension.base, dimension), UNITS.unit(dimension.example, dimension)
     assert base.factor == 1
     assert usual.dimension is dimension
 

@@ -146,8 +146,8 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
     rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
     kinds = {row["kind"] for row in rows if row.get("kind")}
     if options["pool"]:
-        for name, usual in (("prior", "auto"), ("format", "text")):
-            if options[name] not in (usual, "none"):
+        for name, default in (("prior", "auto"), ("format", "text")):
+            if options[name] not in (default, "none"):
                 raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
         kernels = [kind for kind in KERNELS if kind in kinds]
         if "infer" in kinds and kernels:

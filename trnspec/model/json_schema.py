@@ -311,7 +311,7 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     regex = any_pattern(table) if dimension is None else pattern(dimension, table)
     words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
     units = "" if dimension is None else " Units: " + ", ".join(table.spellings(dimension)) + "."
-    example = "2.9 TB/s" if dimension is None else f"2.5 {dimension.usual}"
+    example = "2.9 TB/s" if dimension is None else f"2.5 {dimension.example}"
     message = f"Write the {words} with its unit, such as {example}; in braces, quote one with a comma."
     text: Schema = {"type": "string", "pattern": regex, MESSAGE: message}
     figure = _object(Figure, definitions)

@@ -167,9 +167,9 @@ class Field:
         shape = item_of(self.shape)
         if not isinstance(shape, FigureShape) or shape.dimension is None:
             return ()
-        usual = table.unit(shape.dimension.usual)
+        example = table.unit(shape.dimension.example)
         same = [u for u in table if u.dimension is shape.dimension]
-        return tuple(u.symbol for u in sorted(same, key=lambda u: abs(math.log(u.factor / usual.factor))))
+        return tuple(u.symbol for u in sorted(same, key=lambda u: abs(math.log(u.factor / example.factor))))
 
 
 @functools.cache

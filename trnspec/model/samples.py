@@ -73,7 +73,7 @@ def _sample(shape: Shape, *, complete: bool, above: tuple[type, ...]) -> Any:  #
             }
             return cls(**used)
         case FigureShape(dimension):
-            return Figure(value=parse("1 " + (dimension.usual if dimension is not None else "W")))
+            return Figure(value=parse("1 " + (dimension.example if dimension is not None else "W")))
         case RefShape(target):
             return Ref("name", target)
         case FlagShape():

@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
 
 def form(dimension: Dimension | None) -> str:
     """The hint with an example of a quantity of the dimension."""
-    example = "820 GB/s" if dimension is None else f"820 {dimension.usual}"
+    example = "820 GB/s" if dimension is None else f"820 {dimension.example}"
     if dimension is Dimension.RATIO:
         example = "6.7x"
     return f'write one number, one space and a unit, such as "{example}"'
@@ -38,15 +38,15 @@ _GROUPS = re.compile(r"[1-9][0-9]{0,2}(?:[ '_\u00a0\u2009\u202f\u2019][0-9]{3})+
 """Groups of three digits that are not separated by commas."""
 
 _PLAUSIBLE = 10**6
-"""More than any figure in its usual unit: a larger number is in base units, or in none."""
+"""More than any figure in a commonly printed unit: a larger number is in base units, or in none."""
 
 
 def not_text(value: object, dimension: Dimension | None) -> QuantityError:
     """The error for a value that is not a text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        usual = (dimension or Dimension.BANDWIDTH).usual
+        example = (dimension or Dimension.BANDWIDTH).example
         shown = f"{value:.15g}" if 0 <= value < _PLAUSIBLE else "820"
-        return QuantityError("no-unit", "a number alone has no unit", f'write a text, such as "{shown} {usual}"')
+        return QuantityError("no-unit", "a number alone has no unit", f'write a text, such as "{shown} {example}"')
     return QuantityError("malformed", f"a quantity is a text, not {type(value).__name__}", form(dimension))
 
 

@@ -33,7 +33,7 @@ class Dimension(enum.Enum):
     Attributes:
         word: Its name in messages.
         base: The symbol of its base unit, the unit of ``Quantity.value``.
-        usual: The symbol of a commonly printed unit, for hints.
+        example: The symbol of a commonly printed unit, for hints.
     """
 
     INFORMATION = ("information", "B", "GB")
@@ -50,10 +50,10 @@ class Dimension(enum.Enum):
     INTENSITY = ("arithmetic intensity", "FLOP/B", "FLOP/B")
     IO_RATE = ("I/O rate", "IOPS", "IOPS")
 
-    def __init__(self, word: str, base: str, usual: str) -> None:
+    def __init__(self, word: str, base: str, example: str) -> None:
         self.word = word
         self.base = base
-        self.usual = usual
+        self.example = example
 
 
 @frozen
@@ -197,9 +197,9 @@ class UnitTable:
     def choices(self, dimension: Dimension | None) -> str:
         """A hint that lists the units of a dimension, at most eight, the commonly printed one first."""
         if dimension is None:
-            return "use a unit such as " + ", ".join(d.usual for d in list(Dimension)[:6])
+            return "use a unit such as " + ", ".join(d.example for d in list(Dimension)[:6])
         symbols = [unit.symbol for unit in self.units if unit.dimension is dimension and "bit" not in unit.symbol]
-        symbols.sort(key=lambda symbol: symbol != dimension.usual)
+        symbols.sort(key=lambda symbol: symbol != dimension.example)
         more = ", ..." if len(symbols) > 8 else ""
         return f"units of {dimension.word}: {', '.join(symbols[:8])}{more}"
 
@@ -334,7 +334,7 @@ def wrong_dimension(unit: Unit, expected: Dimension) -> str:
     """The message for a unit of another dimension than the expected one."""
     return (
         f"{unit.symbol} measures {unit.dimension.word} (base unit {unit.dimension.base}), "
-        f"but {expected.word} (base unit {expected.base}) is expected, such as {expected.usual}"
+        f"but {expected.word} (base unit {expected.base}) is expected, such as {expected.example}"
     )
 
 

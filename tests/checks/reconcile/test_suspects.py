@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.rules import bare, claim, put, shipped, sites
 from trnspec.checks.reconcile.relations import relations
-from trnspec.checks.reconcile.suspects import _is_usual, suspects
+from trnspec.checks.reconcile.suspects import _is_majority, suspects
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -104,7 +104,7 @@ def test_suspect_count_differs_from_the_majority(name, at, value, expected, usua
     site = sites(graph, name, at)[0]
 
     assert sorted(counts) == [4, 16, 16, 16, 16, 16]
-    assert _is_usual(site, [Interval.point(Fraction(e)) for e in expected], graph) is usual
+    assert _is_majority(site, [Interval.point(Fraction(e)) for e in expected], graph) is usual
 
 
 @pytest.mark.parametrize(("others", "usual"), [((16, 16, 4), True), ((16, 4), False), ((16, 4, 4), False), ((), False)])
@@ -113,7 +113,7 @@ def test_half_of_the_others_are_not_most(others, usual):
     for name, count in zip(COUNTED, (61, *others), strict=False):
         graph = put(graph, name, "chips.count", count)
 
-    assert _is_usual(sites(graph, COUNTED[0], "chips.count")[0], [Interval.point(Fraction(16))], graph) is usual
+    assert _is_majority(sites(graph, COUNTED[0], "chips.count")[0], [Interval.point(Fraction(16))], graph) is usual
 
 
 COUNTED = (*SERVERS, "trn3-gen1-server", "trn3-gen2-server")

@@ -13,7 +13,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluators.planning.training import considered, usual_batch
+from trnspec.evaluators.planning.training import considered, default_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.graph.quotes import chosen
 from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
@@ -150,8 +150,8 @@ def test_a_looser_goal_never_worsens_the_objective(goal, objective) -> None:
     ("tokens", "ranks", "batch"),
     [(10e12, 1024, 2048), (10e12, 96, 2016), (10e12, 2304, 2304), (1e9, 3, 9), (1e6, 64, 1)],
 )
-def test_the_usual_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(tokens, ranks, batch) -> None:
-    assert usual_batch(tokens, 8192, ranks) == batch
+def test_the_default_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(tokens, ranks, batch) -> None:
+    assert default_batch(tokens, 8192, ranks) == batch
 
 
 @pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])

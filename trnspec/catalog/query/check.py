@@ -227,9 +227,9 @@ class Check:
         if isinstance(literal, NumberLiteral):
             if kind is Dimension.RATIO:
                 return Amount.of(parse(f"{literal.text}x"))
-            raise self.refuse(f"{column}, and a number alone has no unit", literal, f"such as {literal} {kind.usual}")
+            raise self.refuse(f"{column}, and a number alone has no unit", literal, f"such as {literal} {kind.example}")
         if not isinstance(literal, Measure):
-            raise self.refuse(f"{column}: compare it with a quantity", literal, f"such as 3 {kind.usual}")
+            raise self.refuse(f"{column}: compare it with a quantity", literal, f"such as 3 {kind.example}")
         if literal.quantity.dimension is not kind:
             units = self.graph.units
             unit = units.counterpart(literal.quantity.unit, kind)

@@ -393,10 +393,10 @@ def _wrong_count(case: Mismatch, *, near: bool = False) -> Iterator[Explanation]
             continue
         times = round(quantity.value / part.value)
         known = {1, term.times, *(term.times / share for share, _ in _groups(term, part))}
-        usual = times in _near(term)
+        is_near = times in _near(term)
         if (
-            usual is near
-            and (usual or term.times / 2 <= times <= term.times * 2)
+            is_near is near
+            and (is_near or term.times / 2 <= times <= term.times * 2)
             and times not in known
             and case.looks_like(Interval.point(part.value * times))
         ):

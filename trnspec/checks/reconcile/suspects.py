@@ -202,10 +202,10 @@ class _Suspect:
         if not fitting:
             return None
         gain = sum(len(self.failing[e]) for e in fitting) - self.sound
-        usual = graph is not None and _is_usual(self.site, fitting, graph)
+        majority = graph is not None and _is_majority(self.site, fitting, graph)
         name, *rest = self.site.key
         edited = graph is not None and graph.focus is not None and name in graph.focus
-        return gain, usual, edited, self.doubted > 0, -self.sound, name, str(tuple(rest))
+        return gain, majority, edited, self.doubted > 0, -self.sound, name, str(tuple(rest))
 
 
 def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Key]:
@@ -260,7 +260,7 @@ def precedence(site: Site, graph: Graph) -> tuple[bool, str, int]:
     return (False, "", -len(RANKS)) if source is None else source.spec.precedence
 
 
-def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:
+def _is_majority(site: Site, expected: list[Interval], graph: Graph) -> bool:
     """Whether a count would be fixed by the value of most documents of the kind, or of those with the same parts."""
     if not isinstance(site.value, int):
         return False

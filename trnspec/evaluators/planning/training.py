@@ -232,9 +232,9 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
     )
 
 
-def _ends(text: str | None, name: str, such_as: str, usual: tuple[float, ...]) -> tuple[float, float, float]:
-    """A duration that is given, without an interval, else the usual one with its interval [s]."""
-    value, low, high = usual if text is None else 3 * (duration(text, name, such_as),)
+def _ends(text: str | None, name: str, such_as: str, default: tuple[float, ...]) -> tuple[float, float, float]:
+    """A duration that is given, without an interval, else the default with its interval [s]."""
+    value, low, high = default if text is None else 3 * (duration(text, name, such_as),)
     return value, low, high
 
 
@@ -433,12 +433,12 @@ def _layout(
     tokens: float,
     degrees: Mapping[str, tuple[int, ...]],
 ) -> Layout:
-    """The fastest feasible layout, of some degrees if one of them is feasible; without a global batch at the usual one.
+    """The fastest feasible layout, of some degrees if one of them is feasible; without a global batch at the default.
 
     Raises:
         RefusalError: ``no-layout``: none is feasible.
     """
-    batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
+    batch = q.global_batch or default_batch(tokens, seq, int(estimator.system.ranks))
     open_: dict[str, Any] = {
         n: v for n, v in degrees.items() if getattr(q, n) is None and (n != "ep" or estimator.dims.experts)
     }
@@ -457,19 +457,19 @@ def _layout(
     raise RefusalError("no-layout", message, place="on", hint=hint)
 
 
-def usual_batch(tokens: float, seq: int, ranks: int) -> int:
-    """The usual global batch of a run, as a number that some ranks divide evenly [sequences].
+def default_batch(tokens: float, seq: int, ranks: int) -> int:
+    """The default global batch of a run, as a number that some ranks divide evenly [sequences].
 
     Args:
         tokens: Tokens of the run.
         seq: Sequence length.
         ranks: Number of ranks.
     """
-    usual = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
+    default = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
     odd = ranks // (ranks & -ranks)
-    # As many replicas as there may be divide it; it is within a quarter of the usual one, whose optimum is broad.
-    unit = odd << max(0, (min(usual // 2, ranks) // odd).bit_length() - 1)
-    return max(1, round(usual / unit)) * unit
+    # As many replicas as there may be divide it; it is within a quarter of the default, whose optimum is broad.
+    unit = odd << max(0, (min(default // 2, ranks) // odd).bit_length() - 1)
+    return max(1, round(default / unit)) * unit
 
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:

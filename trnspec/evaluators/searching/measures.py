@@ -275,7 +275,7 @@ class Where:
                 raise self._refuse(
                     "a number alone has no unit",
                     side,
-                    f"such as {side} {'s' if other.unit == 's' else other.dimension.usual}",
+                    f"such as {side} {'s' if other.unit == 's' else other.dimension.example}",
                 )
             if other.text or other.flag:
                 raise self._refuse("it is compared with a number", side, 'write a text in quotes, "..."')

@@ -423,34 +423,63 @@ def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple
 
 
 KINDS: Mapping[str, tuple[RowKind, ...]] = {
-    "train": (RowKind(of="training", read=_training_cases, times=_steps, interval=_of_model, ideal=_ideal_steps, variants=_layouts, refit=partial(_refit, _fits_of_steps)),),
+    "train": (
+        RowKind(
+            of="training",
+            read=_training_cases,
+            times=_steps,
+            interval=_of_model,
+            ideal=_ideal_steps,
+            variants=_layouts,
+            refit=partial(_refit, _fits_of_steps),
+        ),
+    ),
     "infer": (
         RowKind(
-            of="inference", read=_neuron_cases, times=_tokens, interval=_of_model, variants=_servers, together=lambda c: c.encoded > 0.0,
+            of="inference",
+            read=_neuron_cases,
+            times=_tokens,
+            interval=_of_model,
+            variants=_servers,
+            together=lambda c: c.encoded > 0.0,
             refit=partial(_refit, _fits_of_tokens),
         ),
-        RowKind(of="inference", read=serving_cases, times=_requests, interval=_of_model, ideal=_ideal_requests, variants=_caches,
+        RowKind(
+            of="inference",
+            read=serving_cases,
+            times=_requests,
+            interval=_of_model,
+            ideal=_ideal_requests,
+            variants=_caches,
             refit=partial(_refit, lambda _, cases: [(serving.MODEL, cases)]),
         ),
     ),
     "collective": (
         RowKind(
-            of="collectives", read=collective_cases, times=_collectives, interval=_of_collective, refit=_refit_collectives,
+            of="collectives",
+            read=collective_cases,
+            times=_collectives,
+            interval=_of_collective,
+            refit=_refit_collectives,
             ideal=lambda _, cases: {"collective": np.array([c.ideal for c in cases])},
         ),
     ),
     **{
         kind: (
             RowKind(
-                of="kernels", read=partial(kernel_cases, kind=kind), times=_kernels, interval=_of_kernel,
-                together=lambda c: (c.part, c.precision), refit=partial(_refit, _fits_of_kernels),
+                of="kernels",
+                read=partial(kernel_cases, kind=kind),
+                times=_kernels,
+                interval=_of_kernel,
+                together=lambda c: (c.part, c.precision),
+                refit=partial(_refit, _fits_of_kernels),
             ),
         )
         for kind in ("matmul", "attention", "moe")
     },
     "device_profile": (RowKind(of="inference", read=profile_cases, times=_ops, interval=_of_op, ideal=_ideal_ops),),
     "op": (RowKind(of="inference", read=op_cases, times=_ops, interval=_of_op, ideal=_ideal_ops),),
-}  # fmt: skip
+}
 """Scoring of rows, by the value of the column ``kind``."""
 
 

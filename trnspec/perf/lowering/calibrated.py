@@ -230,10 +230,10 @@ def calibrated(  # what a calibration is chosen by
 ) -> Calibrated:
     """The calibration to use.
 
-    ``auto`` chooses among the calibrations of chips of the same publisher: for inference one of models with or without experts,
-    as needed; of a chip of the same generation; of the framework, else of any; of the nearest chip, that itself first; of such
-    models, else of both, else of the other; of the era, which begins with a release, else of the newest that begins before it, or of the oldest; then the one with
-    the most rows.
+    ``auto`` chooses among the calibrations of chips of the same publisher: for inference one of models with or without
+    experts, as needed; of a chip of the same generation; of the framework, else of any; of the nearest chip, that itself
+    first; of such models, else of both, else of the other; of the era, which begins with a release, else of the newest that
+    begins before it, or of the oldest; then the one with the most rows.
 
     Args:
         graph: The catalog.

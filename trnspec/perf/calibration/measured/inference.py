@@ -320,8 +320,8 @@ def _compiled(
     if "context_buckets" not in settings:
         return plan
     end = plan.prompt + plan.output
-    usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
-    plan = compiled(model, plan, usual)
+    default = powers_of_two(int(settings["context_buckets"].value), ceil(end))
+    plan = compiled(model, plan, default)
     if decoded := _buckets(row, "tkg_bucket"):
         longest = _holding(end, decoded)
         keys = context_at(model, longest)
