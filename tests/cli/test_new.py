@@ -200,7 +200,7 @@ def test_prompts(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(("price", "status", "codes"), [("26.90", 0, set()), ("269.0", 1, {"TRN802"})])
-def test_new_price_with_a_wrong_factor_is_not_written(here, tmp_path, price, status, codes) -> None:
+def test_new_price_is_checked_before_it_is_written(here, tmp_path, price, status, codes) -> None:
     given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
     file = tmp_path / "prices" / "trn1.32xlarge-prices.yaml"
     done = here("new", "price", *given, "--set", f"hourly.eu-central-1={price} USD/h", "--out", str(file))
