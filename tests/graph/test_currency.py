@@ -121,3 +121,10 @@ def test_documents() -> None:
         (c.name, c.kind, c.source, c.as_of, c.months, c.years, c.derived, c.unknown)
         for c in currencies(MADE, "2025-12")
     ]
+
+
+def test_power_that_is_only_claimed_of_another_chip_is_unknown() -> None:
+    dated = document("Chip", "dated", "spec: {memory: {capacity: 50 GiB}}", "source: page")
+    (found,) = (c for c in currencies(graph(*PAGES, BARE, dated, CLAIMED), "2025.12") if c.name == "dated")
+
+    assert ("power",) == found.unknown

@@ -1,5 +1,6 @@
 """trnspec.graph.graph: names and aliases resolve to typed specs, and a changed spec changes all who use it."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from trnspec.graph.graph import (
     at,
     build,
     cached_by_graph,
+    directed,
     figure_at,
     references,
 )
@@ -26,6 +28,7 @@ from trnspec.model.link import Link
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.source import Source
+from trnspec.quantities.units import UnitTable
 from trnspec.yaml import Place, read_text
 
 KNOWN = registry()
@@ -354,3 +357,21 @@ def test_cached_by_graph_and_by_other_arguments() -> None:
         "a",
     ]
     assert [(graph is first, name) for graph, name in calls] == [(True, "a"), (True, "b"), (False, "a")]
+
+
+@pytest.mark.parametrize("direction", ["per_direction", "both"])
+@pytest.mark.parametrize("stated", ["per_direction", "both"])
+def test_both_directions_have_twice_the_rate_of_one(stated, direction) -> None:
+    wire = node("Link", "wire", f"{{connects: chips, bandwidth: {{{stated}: 100 GB/s}}}}")
+    rates = {"per_direction": 1, "both": 2}
+
+    place, factor = directed(wire, ("spec", "bandwidth"), direction)
+
+    assert (("spec", "bandwidth", stated), Fraction(rates[direction], rates[stated])) == (place, factor)
+
+
+def test_units_are_those_of_a_plugin_if_there_is_one() -> None:
+    units = UnitTable(())
+    plugin = evolve(chip("two"), units=units)
+
+    assert build([chip(), plugin])[0].units is units

@@ -177,3 +177,12 @@ def test_bounds_of_figures_are_compared_by_value(sign, upper, other, expected) -
     assert expected is compare(sign, bounded(10, upper=upper), exact)
     mirrored = sign.translate(str.maketrans("<>", "><"))
     assert expected is compare(mirrored, exact, bounded(10, upper=upper))
+
+
+@pytest.mark.parametrize(("memory", "known"), [("200 GiB", "200 GiB"), ("300 GiB", None)])
+def test_values_of_parts_are_known_where_they_are_equal(memory, known) -> None:
+    other = document("Server", "other", f"spec: {{chips: {{chip: full, count: 4}}, host: {{memory: {memory}}}}}")
+    both = document("Cluster", "both", "spec: {servers: [small, other], chips: '10'}")
+    _, read = at(graph(PAGE, OLD, CORE, FULL, WIRE, SMALL, other, both), "both", "server.host.memory")
+
+    assert known == (None if read is None else read.text)

@@ -41,6 +41,18 @@ def test_item(text, path, content, expected) -> None:
     assert (None if edit is None else apply(text, [edit])[0]) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:\n  - {x: 1}\n  - {x: 2}\n", "a:\n  - x: 3\n  - {x: 2}\n"),
+        ("a:\n  - {x: 1}\nb: 2\n", "a:\n  - x: 3\nb: 2\n"),
+        ("a: [{x: 1}, {x: 2}]\n", None),
+    ],
+)
+def test_item_instead_of_the_first(text, expected) -> None:
+    assert after(text, lambda document: item(document, ("a",), "x: 3", instead=0)) == expected
+
+
 def test_replacement_of_the_only_occurrence() -> None:
     text = "a: 5 gb of 5 Gb\nb: 5 gb\n"
 
@@ -87,3 +99,10 @@ def test_joined_edits_cover_the_text_between_them() -> None:
 def test_a_text_that_the_comma_of_a_number_ends(text: str, whole: str) -> None:
     """In braces and without quotes; nothing ends it in block style."""
     assert cut_text(read_text(text, "a.yaml"), ("a",)) == whole
+
+
+def test_places_at_other_paths() -> None:
+    places = read_text("a: 1\nb: 2\n").places
+    moved = places.renamed([(("c",), ("a",)), (("c",), ("b",)), (("d",), ("b",))])
+
+    assert {("c",): places["a",], ("d",): places["b",]} == dict(moved)

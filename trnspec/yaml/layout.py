@@ -164,8 +164,7 @@ class _Tree:
             if event is not None and type(event).__name__ != "ScalarEvent":
                 continue
             start = len(self.text) if event is None else event.start_mark.index
-            if start >= at:
-                self.comments += (m.group().rstrip() for m in _COMMENT.finditer(self.text, at, start))
+            self.comments += (m.group().rstrip() for m in _COMMENT.finditer(self.text, at, start))
             if event is not None:
                 end = self._end(event)
                 header = self.text[event.start_mark.index : end].partition("\n")[0] if event.style in ("|", ">") else ""
