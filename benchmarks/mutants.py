@@ -169,7 +169,7 @@ def executing(kept: Path, module: str, line: int) -> set[str]:
     return {context.rpartition("|")[0] for context in contexts} - {""}
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class Selected:
     """A plugin of pytest: runs some tests, quick ones first; measures the seconds of each."""
 

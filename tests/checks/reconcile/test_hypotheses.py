@@ -22,7 +22,7 @@ from tests.support.rules import (
     term,
 )
 from trnspec.checks.reconcile.hints import sentence
-from trnspec.checks.reconcile.hypotheses import Explanation, _whole, explain
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, _whole, explain
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation
 from trnspec.checks.reconcile.suspects import blamed, suspects
@@ -185,3 +185,17 @@ def test_parts_are_rounded_by_little_before_they_are_multiplied(printed, named):
     found = causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
 
     assert ("chained-rounding" in found) is named
+
+
+@pytest.mark.parametrize("text", ["up to 4.7 TB/s", "~4.7 TB/s", "4.7 TB/s", "0.3 TB/s", "up to 7 GB/s"])
+def test_numbers_that_are_printed_so(text) -> None:
+    """Half of a unit of the last digit more and less, whatever the qualifier."""
+    quantity = parse(text)
+    site = sites(bare(), "trainium2", "memory.bandwidth")[0]
+    printed = Mismatch(site, quantity, (), (), (), Graph({})).printed
+
+    if not text.startswith("~"):
+        half = quantity.ulp * quantity.unit.factor / 2
+        assert (quantity.value - half, quantity.value + half) == (printed.low, printed.high)
+    else:
+        assert quantity.interval == printed
