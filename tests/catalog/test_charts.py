@@ -3,7 +3,7 @@
 import pytest
 
 import trnspec
-from trnspec.catalog.charts import history
+from trnspec.catalog.charts import _numbers, history
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.plots.chart import Points
 
@@ -30,3 +30,9 @@ def test_history_of_non_numeric_values() -> None:
         history(CAT.graph, node, "launched")
     with pytest.raises(UnknownNameError, match=r"did you mean .memory.bandwidth."):
         history(CAT.graph, node, "memory.bandwith")
+
+
+@pytest.mark.parametrize("text", ["1", "1-2", "1-3, 7", "1, 3-5, 7-8"])
+def test_numbers_of_a_point(text) -> None:
+    runs = [[int(end) for end in run.split("-")] for run in text.split(", ")]
+    assert text == _numbers([n for run in runs for n in range(run[0], run[-1] + 1)])

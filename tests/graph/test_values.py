@@ -95,6 +95,13 @@ def test_total_bounds(name, path, text, value, shown) -> None:
     assert (text, value, shown, True) == (read.text, read.value.value, str(read.value), read.is_bound)
 
 
+def test_an_alias_of_a_source_is_its_name_and_an_equal_title_is_kept() -> None:
+    cites = POOR.replace("title: T", "title: leaf").replace("source: page", "source: leaf")
+    made = graph(PAGE.replace("name: page", "name: page, aliases: [leaf]"), cites)
+
+    assert ["page", "leaf"] == [(read := at(made, "poor", path)[1]) and read.text for path in ("source", "title")]
+
+
 def test_parts_that_differ() -> None:
     """A value of the parts is known where it is the same for all; a group, where all that have it know one."""
     made = GRAPH.replace("tin", evolve(GRAPH.named("tin").spec, host=GRAPH.named("box").spec.host))

@@ -53,7 +53,10 @@ def test_a_sweep_needs_seq() -> None:
         (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; expected one of adam"),
         (0, {"tp": [[1]]}, "the column tp is neither a number nor an array with one number per row"),
         (0, {"tp": "four"}, "the column tp is neither a number nor an array with one number per row"),
-        (9, {}, "which names an estimator that does not exist; there are 3"),
+        *(
+            (which, {}, "which names an estimator that does not exist; there are 3")
+            for which in (-1, 3, [0, 3], [-1, 2])
+        ),
         ([0.0], {}, "which is the position of an estimator: an integer"),
         ([[0]], {}, "which is the position of an estimator: an integer"),
         (0, {"parts": ["dates"]}, "a step has no part 'dates'"),
