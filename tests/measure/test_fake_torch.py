@@ -1,0 +1,149 @@
+"""Measurements on a device of known speed, a stand-in for PyTorch: rates, numbers of calls, and what is measured."""
+
+import json
+import sys
+from unittest.mock import MagicMock
+
+import pytest
+from attrs import evolve
+
+from tests.support.engine import everything
+from trnspec.errors import UsageError
+from trnspec.measure import collectives, kernels, timing
+from trnspec.measure.device import Device, chip_of, device_of
+from trnspec.measure.layer import flops
+from trnspec.measure.shapes import FULL, SMALL, AttentionShape
+from trnspec.measure.timing import MOST_CALLS, QUICK, Effort, Timing, measured
+
+CPU, GPU = (Device(kind=kind, name="NVIDIA H200", count=1) for kind in ("cpu", "cuda"))
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    module = MagicMock(__version__="2.8.0")
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+@pytest.fixture
+def seconds(monkeypatch):
+    """The clock of the processor."""
+    now = [0.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_batches_of_the_processor(seconds):
+    """Two calls of warm-up, one that is timed, and batches of 5 calls that take 3, 1 and 2 ms each."""
+    taken = iter([1e-3] * 3 + [3e-3] * 5 + [1e-3] * 5 + [2e-3] * 5)
+
+    def call() -> None:
+        seconds[0] += next(taken)
+
+    found = measured(call, CPU, Effort(warmup=2, batches=3, least=5e-3))
+    assert (5, 3, None) == (found.calls, found.batches, next(taken, None))
+    assert pytest.approx((2e-3, 1e-3, 3e-3)) == (found.seconds, found.low, found.high)
+    assert "median of 3 batches of 5 calls; 1000 to 3000 us" == found.note
+
+
+@pytest.mark.parametrize(
+    ("effort", "each", "calls", "batches"),
+    [(Effort(), 1e-3, 5, 15), (QUICK, 1e-3, 1, 3), (Effort(), 0.0, MOST_CALLS, 15)],
+)
+def test_the_calls_of_a_batch(seconds, effort, each, calls, batches):
+    def call() -> None:
+        seconds[0] += each
+
+    found = measured(call, CPU, effort)
+    assert (calls, batches, pytest.approx(each)) == (found.calls, found.batches, found.seconds)
+
+
+def test_batches_of_a_gpu(torch):
+    """Events state milliseconds; the device is waited for before the first batch and in each."""
+    torch.cuda.Event.return_value.elapsed_time.return_value = 4.0
+    found = measured(lambda: None, GPU, Effort(warmup=1, batches=3, least=8e-3))
+    assert (2, pytest.approx(2e-3), 5) == (found.calls, found.seconds, torch.cuda.synchronize.call_count)
+
+
+@pytest.mark.parametrize("device", [CPU, GPU])
+def test_rates_of_kernels_of_one_microsecond(torch, monkeypatch, device):
+    one = Timing(seconds=1e-6, low=1e-6, high=1e-6, calls=1, batches=1)
+    monkeypatch.setattr(kernels, "measured", lambda *_: one)
+    shapes = evolve(SMALL, dtypes=("bf16", "tf32", "fp32"), gemms=((16, 64, 32),))
+    widths = {"bf16": 2, "tf32": 4, "fp32": 4}
+    if device is CPU:
+        del widths["tf32"]
+    gemms = [*kernels.gemms(device, shapes)]
+    assert widths == {row["precision"]: int(row["bytes"]) / (16 * 32 + 64 * 32 + 16 * 64) for row in gemms}
+    assert {2 * 16 * 64 * 32 / 1e6} == {float(row["tflops_per_chip"]) for row in gemms}
+    assert [2 * 2**16 / 1e3] == [float(row["achieved"]) for row in kernels.copies(device, shapes)]
+    for row, shape in zip(kernels.attention(device, shapes), shapes.attention, strict=True):
+        pairs = sum(shape.keys - later for later in range(shape.queries))
+        assert 4 * shape.batch * shape.heads * shape.size * pairs / 1e6 == pytest.approx(float(row["tflops_per_chip"]))
+        assert ("bf16" if device is GPU else "fp32") == row["precision"] == row["kv_precision"]
+
+
+def test_flop_of_a_layer():
+    """Two for each weight and token, and four for each element of a head, query and key before it."""
+    for layer in (*FULL.layers, *SMALL.layers):
+        size = layer.hidden // layer.heads
+        weights = layer.hidden * (2 * layer.heads + 2 * layer.kv_heads) * size + 3 * layer.hidden * layer.width
+        pairs = layer.seq * (layer.seq + 1) // 2
+        assert flops(layer) == layer.batch * (2 * layer.seq * weights + 4 * pairs * layer.heads * size)
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-3])
+def test_rates_of_collectives_of_one_millisecond(torch, monkeypatch, tmp_path, least):
+    """Bus bandwidth is 2 (n - 1) / n of the algorithm's for an all-reduce, and (n - 1) / n for the others."""
+
+    def timed(call, device, effort):
+        assert (0.0, 3, 1) == (effort.least, effort.batches, effort.warmup)
+        before = torch.distributed.all_reduce.call_count
+        call()
+        made.append(torch.distributed.all_reduce.call_count - before)
+        return Timing(seconds=each, low=0.0, high=0.0, calls=1, batches=3)
+
+    sizes = {2**3: 100, 2**20: 16, 2**30: 1}
+    monkeypatch.setattr(collectives, "measured", timed)
+    for size, most in sizes.items():
+        calls, made = most if least else 1, []
+        each = 1e-3 * calls
+        collectives._rank(0, 4, "cpu", "x", str(tmp_path), (size,), (1, 3, least))
+        rows = json.loads((tmp_path / "rows.json").read_text())
+        assert [calls, 0, 0, 0] == made
+        assert {1000.0} == {float(row["time_us"]) for row in rows}
+        rate = size / 1e-3 / 1e9
+        expected = {name: rate * 0.75 * (2 if name == "all_reduce" else 1) for name in collectives.KINDS}
+        assert pytest.approx(expected, rel=1e-5) == {row["collective"]: float(row["busbw_GBps"]) for row in rows}
+        assert pytest.approx(rate, rel=1e-5) == float(rows[0]["algbw_GBps"])
+        # A whole number of elements of 4 bytes, of at least one for each rank.
+        assert max(size // 4, 4) == torch.ones.call_args_list[-2].args[0] == 4 * torch.ones.call_args.args[0]
+
+
+def test_the_device_that_is_there(torch):
+    torch.cuda.is_available.return_value = False
+    assert "cpu" == device_of().kind
+    with pytest.raises(UsageError, match="PyTorch sees no CUDA device"):
+        device_of("cuda")
+    torch.cuda.is_available.return_value = True
+    torch.cuda.get_device_name.return_value, torch.cuda.device_count.return_value = "NVIDIA H200", 8
+    assert [("cuda", "NVIDIA H200", 8)] * 2 == [(d.kind, d.name, d.count) for d in (device_of(), device_of("cuda"))]
+    assert "cpu" == device_of("cpu").kind
+    assert ("", "h200") == tuple(chip_of(everything(), device) for device in (CPU, GPU))
+
+
+def test_the_shapes_are_those_of_models():
+    """Projections and layers of Llama 3 8B and 70B; lengths and buffers are powers of two."""
+    matrices, layers = set(), set()
+    for name in ("llama-3-8b", "llama-3-70b"):
+        model = everything().named(name).spec
+        hidden, width, heads = model.hidden, model.feed_forward.width, model.attention
+        out, kv = heads.heads * heads.head_size, heads.kv_heads * heads.head_size
+        matrices |= {(hidden, out), (out + 2 * kv, hidden), (2 * width, hidden), (hidden, width)}
+        layers.add((hidden, heads.heads, heads.kv_heads, width))
+    assert {(n, k) for _, n, k in FULL.gemms} <= matrices
+    assert layers == {(each.hidden, each.heads, each.kv_heads, each.width) for each in FULL.layers}
+    attention: list[AttentionShape] = [*FULL.attention, *SMALL.attention]
+    sizes = [n for one in attention for n in (one.batch, one.queries, one.keys, one.heads, one.kv_heads, one.size)]
+    sizes += [*FULL.copies, *FULL.collectives, *SMALL.collectives, *(each.seq for each in FULL.layers)]
+    assert {1} == {n.bit_count() for n in sizes}
