@@ -16,14 +16,20 @@ import pytest
 import trnspec
 from tests.support.programs import Here
 from trnspec.api import graph
+from trnspec.checks.reconcile.audit import audit
 from trnspec.errors import UsageError
 from trnspec.graph.citations import citations
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums
+from trnspec.model.calibration import Calibration
+from trnspec.model.server import Server
 from trnspec.model.source import Source
+from trnspec.site.accuracy import COLUMNS, scores
 from trnspec.site.build import build, write_site
 from trnspec.site.data import VALUE_FIELDS
+from trnspec.site.document_values import entry
+from trnspec.site.planner import LOADS, SERVED, _questions, cases
 from trnspec.site.serve import server
 
 GRAPH = graph()
@@ -108,6 +114,58 @@ def test_table_has_the_numbers_of_show(here, data) -> None:
             assert [row["says"], row["value"], row["low"]] == [cell["text"], cell["value"], cell["low"]]
             assert row["high"] == cell["high"]
             assert (row["unit"] or "") == (data["units"][cell["unit"]][1] if cell.get("unit") else "")
+
+
+def test_rows_of_the_table_end_with_a_value(data) -> None:
+    rows = [row for document in data["documents"] for row in document["values"].values()]
+    assert [] == [row for row in rows if row[-1] in (None, 0, "", [])]
+
+
+def test_the_first_price_of_a_type_is_that_of_the_table() -> None:
+    for node in GRAPH.of(Server):
+        shown = entry(GRAPH, node)
+        first = {v.at.rpartition(".")[0]: v.text for v in reversed(shown.prices)}
+        assert first == {v.at: v.text for v in shown.chosen}
+
+
+def test_scores_of_calibrations() -> None:
+    """Each group of figures with rows and a mean error, of the chip that was measured."""
+    expected = {}
+    for node in GRAPH.of(Calibration):
+        stated = {f.at: f.text for f in facts(GRAPH, node) if f.text}
+        for group in {at.rpartition(".")[0] for at in stated} - {""}:
+            figures = {name: stated[f"{group}.{name}"] for name in COLUMNS if f"{group}.{name}" in stated}
+            if {"rows", "mean"} <= figures.keys():
+                expected[node.name, stated["chip"], group] = figures
+    found = scores(entry(GRAPH, node) for node in (*GRAPH.of(Calibration), *GRAPH.of(Server)))
+    assert expected == {(s.name, s.chip, s.part): {k: v.text for k, v in s.values.items()} for s in found}
+    assert len(expected) > 10
+
+
+def test_disputed_figures_of_the_first_page(pages) -> None:
+    disputed = pages["index.html"].partition("Disputed figures")[2].partition("</ul>")[0]
+    listed = re.findall(r'document/[^"]+">([^<]+)</a> <code>(.*?)</code>', disputed)
+    unresolved = {(d.name, d.at.removeprefix("spec.")) for d in audit(GRAPH).disagreements if d.verdict == "unresolved"}
+    assert listed
+    assert {(name, at.replace("<wbr>", "")) for name, at in listed} <= unresolved
+
+
+def test_questions_of_the_planner() -> None:
+    """Each load of each model; where the catalog has no plan for one, the others remain."""
+    asked = []
+
+    def evaluate(name: str, inputs) -> None:
+        asked.append((name, inputs))
+        raise UsageError("no price")
+
+    assert [] == cases(evaluate, ("llama-3.1-8b", "llama-3.1-70b", "trn1.32xlarge", "trn3.48xlarge"))
+    names = ["plan-train", *["plan-serve"] * len(LOADS)]
+    assert names * 2 == [name for name, _ in asked]
+    served = {1: ("trn1.32xlarge", "trn3.48xlarge"), 0: ("trn1.32xlarge",)}
+    assert [served[name == "plan-serve"] for name, _ in asked] == [inputs["on"] for _, inputs in asked]
+    for _, load, inputs in [*_questions("m", SERVED)][1:]:
+        assert load.startswith(f"{inputs['rate']:g} requests/s, ")
+        assert f"prompts of {inputs['isl']:,} tokens, outputs of {inputs['osl']}" in load
 
 
 def test_measures_of_a_topology(pages) -> None:
