@@ -2,7 +2,7 @@
 
     python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER]
 
-Draws modules of the measured packages at random, in proportion to their lines, and mutants of each from the operators of
+Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its package run once without it and with coverage, then the
 mutant meets those that execute its line, quick ones first, and last the remaining ones, as results may be shared between
@@ -46,7 +46,9 @@ from cosmic_ray.plugins import get_operator, operator_names
 from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("quantities", "yaml", "graph", "checks", "catalog", "perf", "evaluators")
+PACKAGES = sorted(
+    tests.name for tests in (ROOT / "tests").iterdir() if (ROOT / "trnspec" / tests.name / "__init__.py").is_file()
+)
 # Removed decorators and replaced names mostly fail at import; an exception that no test raises is the concern of coverage.
 LEFT_OUT = ("RemoveDecorator", "VariableReplacer", "VariableInserter", "ExceptionReplacer")
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}

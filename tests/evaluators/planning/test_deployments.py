@@ -5,6 +5,7 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, RequestLimits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
-from trnspec.evaluators.planning.sizes import _with_systems, sized
+from trnspec.evaluators.planning.sizes import _with_systems, chips_interval, sized
 from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
 
@@ -247,7 +248,7 @@ def test_pools_on_the_same_systems_use_all_ranks() -> None:
     plan = offers(problem, "trn2.48xlarge").plans[0]
     plans = _with_systems(problem, plan, plan.pools[0][1] + 1)
 
-    assert len({one.fleet.prefills for one in plans}) == len(plans) > 2
+    assert len({one.fleet.prefills for one in plans}) == len(plans) == 5
     for one in plans:
         assert one.before is not None
         free = one.chips * 4 - one.fleet.prefills * one.before.ranks - one.fleet.replicas * one.decode.ranks
@@ -269,6 +270,21 @@ def test_a_fleet_is_the_smallest_that_meets_the_limits(pools) -> None:
     assert (times[0] <= 1.0, times[1] <= 0.04) == (True, True)
     fewer = [one.percentiles(95.0, lengths, 0.0) for one in _with_systems(problem, plan, systems - 1)]
     assert all(each is None or each[0] > 1.0 or each[1] > 0.04 for each in fewer)
+
+
+def test_the_chips_at_both_ends_of_the_times_are_the_fewest() -> None:
+    """With short times a fleet may run up to saturation; with long ones it meets the limits in the simulation."""
+    limits, lengths = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 1000.0)
+    problem = FleetProblem(CAT, question(tp=(8,), calibration="auto", pools=("aggregated",)), limits, lengths)
+    (plan,) = offers(problem, "trn2.48xlarge").plans
+    assert plan.spread is not None
+    low, high = (int((end or 0.0) // 16) for end in chips_interval(problem, [plan]) or ())
+    z = NormalDist().inv_cdf(0.9)
+    quick = plan.fleet.slower(*plan.spread.factors(-z))
+    met = [limits.met(evolve(quick, replicas=8 * systems).at(1000.0)) for systems in (low - 1, low)]
+    slow = [_with_systems(problem, plan, systems)[0] for systems in (high - 1, high)]
+
+    assert met == [False, True] == [one.meets(limits, lengths, plan.spread.factors(z)) for one in slow]
 
 
 @pytest.mark.parametrize("which", [0, 1])

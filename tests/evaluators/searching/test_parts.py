@@ -189,11 +189,12 @@ def test_damaged_results_are_rejected(tmp_path) -> None:
         header.write_bytes(damage)
         with pytest.raises(UsageError, match="not the result of a search"):
             load(search, header)
-    about = json.loads(text)
-    about["counts"][""] += 1
-    header.write_text(json.dumps(about))
-    with pytest.raises(UsageError, match=r"altered: .* configurations are counted"):
-        load(search, header)
+    for change in (1, -1):
+        about = json.loads(text)
+        about["counts"][""] += change
+        header.write_text(json.dumps(about))
+        with pytest.raises(UsageError, match=r"altered: .* configurations are counted"):
+            load(search, header)
     header.write_bytes(text)
     with pytest.raises(UsageError, match="a result of another search"):
         load(search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"seq": 2048})), header)

@@ -75,6 +75,9 @@ def test_stages_work_on_groups_of_the_batch(models, graph):
     assert before.time_per_token + sent == pytest.approx(after.time_per_token, rel=CLOSE)
     assert after.token.pipeline == pytest.approx(sent, rel=CLOSE)
     assert 2 * before.decode_rate > after.decode_rate > 1.99 * before.decode_rate
+    # Without decoding each stage has a prompt of its own.
+    prompts = serve(model, evolve(two, output=1.0), numbers, IDEAL)
+    assert 2.0 / prompts.prefill.total == pytest.approx(prompts.throughput, rel=CLOSE)
 
 
 def test_kv_cache_transfer_over_the_network():
