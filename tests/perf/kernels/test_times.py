@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from trnspec.perf.kernels.times import CORES, Roof, attention_decode, attention_prefill, experts_hit, gemm, overlapped
+from trnspec.perf.kernels.times import (
+    CORES,
+    Roof,
+    attention_decode,
+    attention_prefill,
+    expert_layer,
+    experts_hit,
+    gemm,
+    overlapped,
+)
 
 FLOP, BYTE = 1e-15, 2.5e-13
 PRODUCT = {"m": 4096.0, "n": 8192.0, "k": 4096.0, "element": 2.0, "quantized": 0.0, "flop": FLOP, "byte": BYTE}
@@ -75,3 +84,37 @@ def test_experts_hit() -> None:
     assert [1.0, 8 * (1 - (7 / 8) ** 8)] == pytest.approx(
         [float(experts_hit(8.0, p, balanced=0.0)) for p in (1.0, 8.0)]
     )
+
+
+def test_attention_moves_its_operands_once() -> None:
+    """Queries and results in 16 bit, keys and values in 8; besides, a time for each call, token, and key of a sequence."""
+    shape = {
+        "batch": 3.0,
+        "kv": 300.0,
+        "heads": 8.0,
+        "kv_heads": 2.0,
+        "size": 128.0,
+        "element": 1.0,
+        "flop": 0.0,
+        "byte": BYTE,
+    }
+    roof = Roof(memory=0.5, fixed=5e-6, token=2e-6, inner=7e-6, split=0.0, sharpness=3.0)
+    for q in (1.0, 100.0):
+        moved = 3 * 128 * (2 * 2 * q * 8 + 2 * 300 * 2) * BYTE / 0.5
+        assert 5e-6 + 2e-9 * 3 * q + moved == pytest.approx(float(attention_prefill(q=q, **shape, roof=roof)))
+        if q == 1.0:
+            assert 5e-6 + 7e-9 * 300 + moved == pytest.approx(float(attention_decode(**shape, roof=roof)))
+
+
+def test_the_experts_of_a_layer() -> None:
+    """Three matrices of each that has a token; with losses 16 rows at least, and what passes between the multiplications."""
+    shape = {"tokens": 8.0, "pairs": 12.0, "hit": 4.0, "hidden": 256.0, "width": 64.0, "stored": 1.0}
+    roof = Roof(compute=0.5, memory=0.8, fixed=5e-6, token=2e-6, inner=3e-6, sharpness=20.0)
+    weights = 3 * 4 * 256 * 64
+    for flop, byte, ideal, real in (
+        (FLOP, 0.0, 6 * 12 * 256 * 64 * FLOP, 6 * 4 * 16 * 256 * 64 * FLOP / 0.5),
+        (0.0, BYTE, (weights + 4 * 8 * 256) * BYTE, (weights + 4 * 8 * 256 + 2 * 12 * (2 * 256 + 3 * 64)) * BYTE / 0.8),
+    ):
+        assert ideal == pytest.approx(float(expert_layer(**shape, flop=flop, byte=byte, roof=Roof())))
+        found = float(expert_layer(**shape, flop=flop, byte=byte, roof=roof))
+        assert 5e-6 + 2e-9 * 8 + 3e-9 * 4 + real == pytest.approx(found)
