@@ -187,6 +187,22 @@ def test_parts_are_rounded_by_little_before_they_are_multiplied(printed, named):
     assert ("chained-rounding" in found) is named
 
 
+@pytest.mark.parametrize(
+    ("text", "factor", "low", "high"),
+    [
+        ("790 GB/s", Fraction(1, 10), "78.5", "79.5"),
+        ("791 GB/s", Fraction(1, 10), "79.05", "79.15"),
+        ("79 GB/s", Fraction(10), "785", "795"),
+        ("up to 6 GB/s", Fraction(1, 2), "2.5", "3.5"),
+    ],
+)
+def test_a_part_that_loses_no_digit_is_as_coarse_as_the_figure(text, factor, low, high) -> None:
+    site = sites(bare(), "trainium2", "memory.bandwidth")[0]
+    found = Mismatch(site, parse(text), (), (), (), Graph({})).times(factor)
+
+    assert (Fraction(low) * 10**9, Fraction(high) * 10**9) == (found.low, found.high)
+
+
 @pytest.mark.parametrize("text", ["up to 4.7 TB/s", "~4.7 TB/s", "4.7 TB/s", "0.3 TB/s", "up to 7 GB/s"])
 def test_numbers_that_are_printed_so(text) -> None:
     """Half of a unit of the last digit more and less, whatever the qualifier."""

@@ -101,13 +101,15 @@ def test_topology_is_compared_up_to_the_numbering(catalog) -> None:
     for each in data:
         each["neuron_device"] = 100 - each["neuron_device"]
         each["connected_to"] = [100 - n for n in each["connected_to"]]
-    assert "agrees" == outcomes(compare(catalog, machine(data), "trn2.48xlarge"))["topology"]
+    found = compare(catalog, machine(data), "trn2.48xlarge")
+    assert [("the same graph", "agrees")] == [(r.machine, r.outcome) for r in found.rows if r.property == "topology"]
     for n, each in enumerate(data):
         near = [(n + 1) % 16, (n - 1) % 16, (n + 2) % 16, (n - 2) % 16]
         each["connected_to"] = [100 - m for m in near]
     found = compare(catalog, machine(data), "trn2.48xlarge")
     (row,) = (r for r in found.rows if r.property == "topology")
     assert "differs" == row.outcome
+    assert row.machine != "the same graph"
 
 
 def test_missing_property_is_not_a_difference(catalog) -> None:
@@ -127,6 +129,18 @@ def test_reserved_memory_of_a_gpu(every) -> None:
         size: outcomes(compare(every, machine(raw.replace("81559", size).encode())))["memory of a device"]
         for size in sizes
     }
+
+
+@pytest.mark.parametrize("generation", range(1, 7))
+def test_each_generation_of_pcie_doubles_the_rate(every, generation) -> None:
+    """64 GB/s in both directions are 16 lanes of the fourth; half or twice as many of it differ."""
+    raw = published("nvidia_smi_a100_mig.xml").decode()
+    raw = raw.replace("max_device_link_gen>4<", f"max_device_link_gen>{generation}<")
+    lanes = 2 ** (8 - generation)
+
+    for number, outcome in ((lanes, "agrees"), (lanes // 2, "differs"), (2 * lanes, "differs")):
+        changed = raw.replace("max_link_width>16x<", f"max_link_width>{number}x<")
+        assert outcome == outcomes(compare(every, machine(changed.encode())))["host link"]
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,15 @@ def test_a_changed_cell(folder: Path, name: str, line: int, old: str, new: str, 
     assert {(code, f"{name}.csv", line, column + shift)} == findings(folder, name)
 
 
+@pytest.mark.parametrize(("rate", "expected"), [("83.3", set()), ("83.5", {("TRN704", 3)})])
+def test_cores_without_logical_ones_are_physical(folder: Path, rate: str, expected: set[tuple[str, int]]) -> None:
+    """One core of eight has 83.4 of 667 TFLOPS."""
+    change(folder, "ops_neuron", 3, ",1,1,2,fp16,", ",1,1,,fp16,")
+    change(folder, "ops_neuron", 3, ",112.6,", f",{rate},")
+
+    assert expected == {(code, line) for code, _, line, _ in findings(folder, "ops_neuron")}
+
+
 def test_a_run_that_another_set_holds(folder: Path) -> None:
     rows = (folder / "training_mpt.csv").read_text("utf-8").split("\n")
     copy = rows[1].replace("mpt-70b", "copy-70b", 1)

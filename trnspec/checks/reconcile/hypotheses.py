@@ -489,7 +489,7 @@ def _slip(case: Mismatch) -> Iterator[Explanation]:
         if digit != printed[i] and closing(one := printed[:i] + digit + printed[i + 1 :])
     ]  # fmt: skip
     # A last digit that differs by one is a matter of rounding, and two-digit figures are often within a tenth.
-    least = max(1, int(printed) // 10) if len(printed) == 2 else 1
+    least = int(printed) // 10 if len(printed) == 2 else 1
     near = any(abs(int(one) - int(printed)) <= least for _, one in changed)
     if changed and len({i for i, _ in changed}) == 1 and not near:
         text = render(int(changed[0][1]) * step, quantity.unit, len(printed))
