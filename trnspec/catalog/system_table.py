@@ -40,7 +40,7 @@ def contents(graph: Graph) -> list[Block]:
         f"{n} {word}{'s' if n != 1 else ''}" for spec, word in others if (n := sum(d.target for d in graph.of(spec)))
     ]
     names = sum(n.target and is_driver_name(graph, n) for n in graph)
-    counts += [f"{names} names of a driver"] if names else []
+    counts += [f"{names} servers named by a driver only"] if names else []
     figures = sum(len(graph.figures(n)) for n in graph if n.target)
     claims = sum(len(n.claims) for n in graph if n.target)
     counted = f"{', '.join([*counts, f'{figures} figures'])} and {claims} other claims."

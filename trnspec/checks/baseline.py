@@ -71,7 +71,7 @@ def read(file: FilePath) -> Baseline:
         for row in data["findings"]:
             counts[present_id(str(row["code"])), str(row["document"]), str(row["path"])] += int(row.get("count", 1))
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
+        raise UsageError(f"{file}: {error.strerror}", hint=f"trnspec baseline {file} [PATH]... writes it") from None
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):
         raise UsageError(f"{file} is not a baseline; trnspec baseline {file} writes one") from None
     return Baseline(file, counts)

@@ -126,9 +126,10 @@ def _wrapped(text: str) -> str:
 
 
 def _unknown(known: Registry, topic: str) -> UsageError:
-    choices = [*known.codes, *(c.name for c in known.codes.values()), *known.kinds, *(k.lower() for k in known.kinds)]
+    kinds = ["figure", *known.kinds, *map(str.lower, known.kinds)]
+    choices = [*known.codes, *(code.name for code in known.codes.values()), *kinds]
     hint = did_you_mean(topic.partition(".")[0], choices) or "trnspec explain lists the codes"
-    return UsageError(f"there is no code or kind {topic!r}; {hint}")
+    return UsageError(f"there is no code or kind {topic!r}; {hint}", hint="trnspec show NAME prints a document")
 
 
 def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:

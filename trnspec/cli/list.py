@@ -23,6 +23,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.figure import Figure
+from trnspec.model.kinds import LISTS
 from trnspec.model.link import Link
 from trnspec.model.parts import has_parts
 from trnspec.model.quotes import Power, Price
@@ -91,7 +92,7 @@ def command(
         if not names or full or sort is not None:
             return _listed(listing, chosen, hidden, full=full or sort is not None)
         shown, _ = _kind_table(graph, chosen.spec, [n for n in nodes if n.name not in names])
-        named = wrapped("", f"Names of a driver: {', '.join(names)}.", width())
+        named = wrapped("", f"Servers named by a driver only: {', '.join(names)}.", width())
         return _listed(shown.selected(columns), chosen, [*hidden, named], full=False)
 
     emit(
@@ -115,7 +116,7 @@ def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> Sequence[Block]:
     names = {n.name for n in listed}
     folders = {k.name: k.folder for k in registry().kinds.values()}
     rest = [n for n in nodes if n.name not in names]
-    counts = Counter("names of a driver" if is_driver_name(graph, n) else folders[n.kind] for n in rest)
+    counts = Counter("servers named by a driver only" if is_driver_name(graph, n) else folders[n.kind] for n in rest)
     others = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
 
     def page(shown: int) -> list[Block]:
@@ -142,9 +143,10 @@ def _listed(listing: TextTable, chosen: Kind, after: Sequence[Block], *, full: b
 def _kind(name: str) -> Kind:
     from trnspec.api import registry
 
-    names = {name.lower(): k for k in registry().kinds.values() for name in (k.folder, k.name)}
+    kinds = registry().kinds
+    names = {name.lower(): kinds[LISTS.get(k.name, k.name)] for k in kinds.values() for name in (k.folder, k.name)}
     if name.lower() not in names:
-        folders = dict.fromkeys(k.folder for k in registry().kinds.values())
+        folders = dict.fromkeys(k.folder for k in kinds.values())
         hint = did_you_mean(name.lower(), names) or f"known: {', '.join(folders)}"
         raise UnknownNameError(f"no kind is named {name!r}; {hint}")
     return names[name.lower()]

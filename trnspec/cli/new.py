@@ -231,7 +231,12 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
     added = "The price is a row of the list of its server: of FILE if it exists, else of a new list. "
     required = [(path, field_at(kind.spec, path[1:])) for path in Draft(kind, known, {}).missing() if path[0] == "spec"]
     example = [f"trnspec new {kind.name.lower()} NAME", *(["--source NAME"] if sourced else [])]
+    has_lists = any(f is not None and f.type_words.startswith(("list of ", "mapping to ")) for _, f in required)
     example += [f"--set {dotted(p[1:])}='{_example(f)}'" for p, f in required[:_MOST_REQUIRED] if f is not None]
+    stub = (
+        f"trnspec new {kind.name.lower()} NAME --stub",
+        f"A document of the kind {kind.name} with all fields as comments, to be filled in:",
+    )
     return KindCommand(
         kind,
         params=params,
@@ -243,8 +248,12 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
         ),
         short_help=summary(kind.spec),
         examples=(
-            (" ".join(example), "With required fields:"),
-            (f"trnspec new {kind.name.lower()} NAME --stub", "All fields as comments, to be filled in:"),
+            *(
+                []
+                if has_lists
+                else [(" ".join(example), f"A document of the kind {kind.name}, with its required values:")]
+            ),
+            stub,
             (
                 f"trnspec new {kind.name.lower()} --stub --output NAME.yaml",
                 "The same as a file, which names the document:",

@@ -122,7 +122,7 @@ def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons
             Column("source", right=True, keep=True),
             Column("date", keep=True),
         ]
-        blocks.append(table(columns, list(_sections(node_facts, numbers, reasons=reasons))))
+        blocks.append(_filled(columns, list(_sections(node_facts, numbers, reasons=reasons))))
     totals = _sums(graph, node)
     if totals:
         names = (
@@ -140,6 +140,13 @@ def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons
     if not reasons and any(f.note or f.reason or any(r.reason for r in f.conflicting) for f in node_facts):
         blocks.append("--reasons prints notes, formulas and why each verdict was given.")
     return blocks
+
+
+def _filled(columns: Sequence[Column], rows: Sequence[_Row]) -> TextTable:
+    """The table of some rows, without the columns in which no row has a text, such as the intervals of a source."""
+    kept = [i for i in range(len(columns)) if any(not isinstance(r, str) and r[i] not in (None, "") for r in rows)]
+    cells = [row if isinstance(row, str) else tuple(row[i] for i in kept) for row in rows]
+    return table([columns[i] for i in kept], cells)
 
 
 def _quoted_tables(graph: Graph, node: Node[Any], numbers: Mapping[str, int]) -> Iterator[TextTable]:
@@ -320,7 +327,7 @@ def _blocks(node: Node[Any], heading: str, rows: Sequence[_ShownLine], disputes:
     ]
     blocks: list[Block] = [heading]
     rows = sorted(rows, key=lambda r: r.rank)
-    blocks.append(table(columns, [(r.at, r.text, r.interval, r.date) for r in rows]))
+    blocks.append(_filled(columns, [(r.at, r.text, r.interval, r.date) for r in rows]))
     shown = {at for row in rows for at in _paths(row.at)}
     if isinstance(node.spec, Chip) and (missing := [at for at in _EXPECTED if at not in shown]):
         blocks.append(wrapped("no source    ", ", ".join(missing), width()))

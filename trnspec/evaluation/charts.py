@@ -550,9 +550,7 @@ def timeline(trace: Mapping[str, Any]) -> Chart:
         title, total = trace["otherData"]["title"], float(trace["otherData"]["step_time_s"])
         starts = [(e["pid"], e["name"], float(e["ts"]), float(e["dur"])) for e in spans]
     except (LookupError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"the output of trnspec eval training --trace is expected ({type(error).__name__}: {error})"
-        ) from error
+        raise UsageError("a file that trnspec eval training --trace FILE wrote is expected") from error
     if not starts:
         raise UsageError("the trace has no events")
     stages = sorted(names)

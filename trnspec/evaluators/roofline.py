@@ -249,9 +249,8 @@ def _sizes(dtype: str) -> tuple[Assumption, ...]:
 
 def _bottleneck(roof: _Roof, answers: tuple[Answer, ...]) -> str:
     intensity = next(float(a.value) for a in answers if a.name == "intensity")
-    if roof.bottleneck(intensity) == "compute":
-        return f"compute-bound: {intensity:,.4g} FLOP/B is at or above the ridge point of {roof.ridge:,.4g} FLOP/B"
-    return f"HBM-bound: {intensity:,.4g} FLOP/B is below the ridge point of {roof.ridge:,.4g} FLOP/B"
+    kind = "compute-bound" if roof.bottleneck(intensity) == "compute" else "HBM-bound"
+    return f"{kind}: {intensity:,.4g} FLOP/B, ridge point {roof.ridge:,.4g} FLOP/B"
 
 
 def _longest(pieces_: list[Piece], roof: _Roof) -> str:
