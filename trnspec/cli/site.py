@@ -34,7 +34,7 @@ def command() -> None:
 @option(
     "--plans/--no-plans",
     "Output",
-    "Also compute the page of plans for common questions, which takes seconds.",
+    "Also compute the page of plans for common questions, which takes most of the time.",
     default=True,
 )
 @catalog_options
