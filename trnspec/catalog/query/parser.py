@@ -132,7 +132,9 @@ class _QueryParser:
         where = None
         if self.now.kind != "end":
             if not self.skip("where"):
-                raise self.expected("'where' or the end", "a query is KIND where CONDITION: chip where memory.capacity > 90 GiB")
+                raise self.expected(
+                    "'where' or the end", "a query is KIND where CONDITION: chip where memory.capacity > 90 GiB"
+                )
             where = self.any_of()
             self.finish("'and', 'or' or the end", self.after())
         return Query(kind.text, where, self.text, kind.span)
