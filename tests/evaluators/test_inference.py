@@ -158,6 +158,8 @@ def test_prompts_elsewhere(catalog):
     assert "prefill_interference" not in parts(found, "time_per_output_token")
     # 1,024 tokens of 327,680 B over the 3,200 Gbps of a server, and the latency of its network.
     assert 1024 * 327_680 / 400e9 + 15e-6 == pytest.approx(found["transfer_time"])
+    half = asked(catalog, batch=8, prefill_on="trn2.48xlarge", lnc=1, tp=64)  # of 128 ranks
+    assert 1024 * 327_680 / 200e9 + 15e-6 == pytest.approx(half["transfer_time"])
     assert here["time_to_first_token"] + found["transfer_time"] == pytest.approx(found["time_to_first_token"])
     assert found["throughput"] / 32 == pytest.approx(found["throughput_per_chip"])
     assert 0.0 < found["prefill_decode_ratio"] < 1.0

@@ -143,3 +143,4 @@ def test_stages_of_different_length() -> None:
 
     assert ("layers-not-divisible", True) == (caught.value.reason, "uneven=True" in caught.value.hint)
     assert found["total"] == step["memory"]
+    assert "stages of 7 and 8 layers; the longest decides" in {a.value for a in step.assumptions}

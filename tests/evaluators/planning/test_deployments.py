@@ -257,14 +257,15 @@ def test_pools_on_the_same_systems_use_all_ranks() -> None:
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
 def test_a_fleet_is_the_smallest_that_meets_the_limits(pools) -> None:
-    q = question(**OFFERED, pools=(pools,))
-    limits, lengths = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
+    q = question(tp=(8,), pools=(pools,))
+    limits, lengths = RequestLimits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 1000.0)
     problem = FleetProblem(CAT, q, limits, lengths)
     plan = offers(problem, "trn2.48xlarge").plans[0]
     found = sized(problem, plan)
 
     assert found is not None
     systems = found.pools[0][1]
+    assert systems < plan.pools[0][1]
     times = found.percentiles(95.0, lengths)
     assert times is not None
     assert (times[0] <= 1.0, times[1] <= 0.04) == (True, True)
