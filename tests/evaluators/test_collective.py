@@ -80,6 +80,13 @@ def test_all_algorithms_are_reported_the_fastest_first():
     assert all(row["share_of_bound"] <= 100 * (1 + 1e-12) for row in rows.values())
 
 
+@pytest.mark.parametrize(("algorithm", "protocol"), [("rdh", "RDH"), ("recursive", "RDH"), ("ring", "KangaRing")])
+def test_a_measured_protocol_is_found_by_its_name_and_by_its_algorithm(algorithm, protocol):
+    found = run(CAT, kind="all-reduce", size="1 MiB", on="trn2.48xlarge", ranks=32, algorithm=algorithm)
+
+    assert ("all-reduce of 1 MiB among 32 ranks of trn2.48xlarge", protocol) == (found.title, found["algorithm"])
+
+
 @pytest.mark.parametrize("size", ["64", "", "64 GB/s"])
 def test_refuses_invalid_size(size):
     with pytest.raises(UsageError, match=r"^size: .*; write it such as 64 MiB"):

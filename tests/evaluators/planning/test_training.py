@@ -132,6 +132,13 @@ def test_counts_between_two_others() -> None:
     assert [*considered(3, 4)] == []
 
 
+def test_counts_without_a_layout_are_left_out() -> None:
+    """A replica of 128 ranks needs four servers of 32."""
+    asked = SMALL | {"model": "llama-3.1-70b", "tokens": "1B", "tp": (32,), "pp": (4,), "objective": "chips"}
+
+    assert rows(plan(CAT, **asked, on=("trn1.32xlarge",)))[0]["chips"] == 4 * 16
+
+
 @pytest.mark.parametrize("goal", ["deadline", "budget"])
 @pytest.mark.parametrize("objective", ["cost", "time", "chips"])
 def test_a_looser_goal_never_worsens_the_objective(goal, objective) -> None:

@@ -59,6 +59,13 @@ def outcome(question: dict, rank: int) -> tuple[list, list, int]:
     return best, sorted(zip(*points, strict=True)) if points else [], kept.feasible
 
 
+def test_context_parallel_degrees_are_up_to_64() -> None:
+    asked = {"model": "llama-3.2-1b", "on": ("trn2.48xlarge*2",), "seq": 4096, "global_batch": 128}
+    degrees = [{}, {"cp": tuple(1 << n for n in range(7))}]
+
+    assert len({search_of(CAT, SearchQuestion(**asked, **cp)).size for cp in degrees}) == 1
+
+
 def expected(rows: list[dict], question: dict, where) -> tuple[list, list, int]:
     """The same from the measures of all feasible configurations; those of bounds are ranked last."""
     goals = [*dict.fromkeys((question["objective"], *(question["pareto"] or ())))]
