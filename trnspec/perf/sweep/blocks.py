@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from trnspec.perf.ops import Number
 
-_CONSECUTIVE = 1 << 20
-"""Combinations of a block."""
+_CONSECUTIVE = 1 << 22
+"""Combinations of a block, whose arrays have 32 MiB for each measure: of fewer, the chunks have few rows each."""
 _CHUNK = 1 << 17
 """Combinations of a chunk: of fewer, calls of numpy take a larger part of the time; of more, arrays leave the cache."""
 
