@@ -60,7 +60,9 @@ def training_assumptions(
             rows.append(Assumption(name, value, f"{why}; {origin}" if unstated and framework else why))
         elif unstated and (framework or name == "reserve"):
             why = f"included in memory; {origin}" if name == "reserve" else origin
-            rows.append(Assumption(name, _text(getattr(default, name)), why))
+            setting = getattr(default, name)
+            text = ("yes" if setting else "no") if isinstance(setting, bool) else str(setting)
+            rows.append(Assumption(name, text, why))
     return tuple(rows)
 
 
@@ -80,10 +82,6 @@ def system_assumptions(system: LoweredSystem) -> tuple[Assumption, ...]:
 def _framework(question: questions.Question) -> str | None:
     """The training framework of a question; those of serving have settings of their own."""
     return question.framework if isinstance(question, questions.SoftwareInputs) else None
-
-
-def _text(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def runtime_of(question: questions.Question, capacity: float) -> Runtime:

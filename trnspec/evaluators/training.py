@@ -305,7 +305,7 @@ def _answers(
     d, seq = estimator.dims, float(layout.seq)
     work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
     again = recomputed_flops_per_token(d, seq, layout.recomputation.level, attention) * tokens
-    peak = _peak(estimator)
+    peak = system.peak(estimator.dtype)
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
 
     def rate(name: str, of: Callable[[float], float], unit: str, note: str = "") -> Answer:
@@ -325,12 +325,6 @@ def _answers(
     yield Answer("fits", used <= system.capacity)
 
 
-def _peak(estimator: Estimator) -> float:
-    """The rate of all ranks that MFU is a share of [FLOP/s]."""
-    system = estimator.system
-    return system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-
-
 def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
     """MFU of a step [%], with causal attention.
 
@@ -340,7 +334,7 @@ def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
         seconds: The time of the step [s].
     """
     work = model_flops_per_token(estimator.dims, float(layout.seq), "megatron") * float(layout.tokens)
-    return float(100.0 * work / (seconds * _peak(estimator)))
+    return float(100.0 * work / (seconds * estimator.system.peak(estimator.dtype)))
 
 
 def _bottleneck(times: Mapping[str, float], total: float, memory: RankMemory, capacity: float) -> str:

@@ -101,11 +101,6 @@ class Machine:
     step: Number
     causal: Number
 
-    @property
-    def chip_share(self) -> Number:
-        """One over the ranks of a chip."""
-        return self.levels[0].share
-
 
 _FROM_EFFICIENCY = (
     *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
@@ -359,7 +354,7 @@ def towards(machine: Machine, level: LevelCosts, stride: Number) -> Number:
         stride: Distance in ranks.
     """
     share: Number = 1.0
-    first, inside = stride * machine.chip_share, level.chips_inside
+    first, inside = stride * machine.levels[0].share, level.chips_inside
     for axis in level.axes:
         along = both(axis.line > 0.0, both(first >= inside, first < inside * axis.chips))
         share = where(along, axis.line * inside / first, share)
@@ -395,7 +390,7 @@ def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Numb
 
 def _along(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:
     """For each dimension the share of a chip's rate that a group has along it, and the chips of the group in a row."""
-    first, inside = stride * machine.chip_share, level.chips_inside
+    first, inside = stride * machine.levels[0].share, level.chips_inside
     for axis in level.axes:
         reach = smaller(axis.chips, larger(1.0, n * first / inside))
         skip = smaller(axis.chips, larger(1.0, first / inside))

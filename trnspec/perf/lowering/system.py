@@ -183,6 +183,10 @@ class LoweredSystem:
             )
         return self.rates[dtype]
 
+    def peak(self, dtype: str) -> float:
+        """The rate of all ranks that MFU is a share of [FLOP/s]: as published, else that of the tensor engine."""
+        return self.ranks * self.published.get(dtype, self.rates[dtype])
+
     def unknown_link(self) -> RefusalError:
         """The error of a layout that communicates over links whose rate is not published: the innermost such level."""
         missing = next((level for level in self.levels if not level.rate), None)

@@ -32,9 +32,12 @@ def mean_context(model: Transformer, plan: Deployment) -> Context:
     With a window ``w`` the mean of ``min(w, c)`` for ``c`` from ``S`` to ``S + O``.  A compiled graph reads whole buckets.
     """
     full = plan.prompt + 0.5 * plan.output
-    exact = Context(full, _mean_within(model.window, plan, full), _mean_within(model.chosen, plan, full))
-    compiled = Context(plan.compiled_keys, plan.compiled_window, plan.compiled_chosen)
-    return _chosen(plan, compiled, exact)
+    compiled = plan.compiled_keys > 0.0
+    return Context(
+        where(compiled, plan.compiled_keys, full),
+        where(compiled, plan.compiled_window, _mean_within(model.window, plan, full)),
+        where(compiled, plan.compiled_chosen, _mean_within(model.chosen, plan, full)),
+    )
 
 
 def second_context(plan: Deployment) -> Number:
@@ -43,19 +46,10 @@ def second_context(plan: Deployment) -> Number:
 
 
 def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
+    """The mean of ``min(limit, c)`` over the output; ``full`` where the limit is 0."""
     low, high = smaller(plan.prompt, limit), smaller(plan.prompt + plan.output, limit)
     mean = (0.5 * (high - low) * (high + low) + limit * (plan.output - (high - low))) / plan.output
     return where(limit > 0.0, mean, full)
-
-
-def _chosen(plan: Deployment, compiled: Context, exact: Context) -> Context:
-    """Reads of a compiled graph, where there is one."""
-    has = plan.compiled_keys > 0.0
-    return Context(
-        where(has, compiled.full, exact.full),
-        where(has, compiled.window, exact.window),
-        where(has, compiled.chosen, exact.chosen),
-    )
 
 
 def contexts_of_ends(model: Transformer, plan: Deployment) -> tuple[Context, Context]:
@@ -84,27 +78,24 @@ def token_load(
         new_tokens: Tokens of a sequence that are computed together: more than one when a draft is verified.
     """
     sequences = ceil(where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) / plan.pp)
-    capacity = context_at(model, plan.prompt + plan.output)
+    allocated = context_at(model, plan.prompt + plan.output)
     # A compiled graph reads exactly the keys that it was compiled for.
-    exact = plan.compiled_context > 0.0
+    padding = where(plan.compiled_context > 0.0, 0.0, serving.padding)
     context = Context(
-        *(
-            where(exact, one, one + serving.padding * (allocated - one))
-            for one, allocated in (
-                (context.full, capacity.full), (context.window, capacity.window), (context.chosen, capacity.chosen)
-            )
-        )
-    )  # fmt: skip
+        context.full + padding * (allocated.full - context.full),
+        context.window + padding * (allocated.window - context.window),
+        context.chosen + padding * (allocated.chosen - context.chosen),
+    )
     tokens = sequences * new_tokens
     scores = score_elements(model, context, plan.tp)
     if model.absorbed is not model.scores:
         # With latent attention each head multiplies compressed vectors.
         scores = scores * (model.absorbed / model.scores)
     # An indexer scores every key, on average over the output, and reads its own key of each.
-    whole = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
-    scores = scores + (whole * model.index + model.recurrence) * head_share(model, plan.tp)
+    keys = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
+    scores = scores + (keys * model.index + model.recurrence) * head_share(model, plan.tp)
     written = Context(context.full + new_tokens, context.window + new_tokens, context.chosen + new_tokens)
-    cached = cache_elements(model, written, plan.tp) + model.index_cache * cache_share(model, plan.tp) * whole
+    cached = cache_elements(model, written, plan.tp) + model.index_cache * cache_share(model, plan.tp) * keys
     spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
     return Load(
         tokens=tokens,

@@ -270,22 +270,20 @@ def within(limit: Number, tokens: Number) -> Number:
 
 def score_elements(model: Transformer, keys: Context, tp: Number) -> Number:
     """Elements of queries and values that a rank multiplies for one token in an average layer: its heads, all pairs."""
-    return _on_heads(model, keys, tp, (model.score_full, model.score_window, model.score_chosen))
+    parts = model.score_full, model.score_window, model.score_chosen
+    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
 
 
 def score_rows(model: Transformer, keys: Context, tp: Number) -> Number:
     """Scores of one token in an average layer, of the heads of a rank."""
-    return _on_heads(model, keys, tp, (model.rows_full, model.rows_window, model.rows_chosen))
+    parts = model.rows_full, model.rows_window, model.rows_chosen
+    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
 
 
 def cache_elements(model: Transformer, keys: Context, tp: Number) -> Number:
     """Elements of keys and values of an average layer that a rank reads for one sequence."""
     parts = model.read_full, model.read_window, model.read_chosen
     return _weighted(keys, parts, cache_share(model, tp), model.local_kv_heads, tp)
-
-
-def _on_heads(model: Transformer, keys: Context, tp: Number, parts: tuple[Number, Number, Number]) -> Number:
-    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
 
 
 def _weighted(

@@ -180,8 +180,7 @@ def timed(name: str, piece: TrainingPiece, time: Any, tokens: float) -> Any:
     if name == "step_time":
         return time
     if name == "mfu":
-        peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-        return 100.0 * (piece.work * tokens) / (time * peak)
+        return 100.0 * (piece.work * tokens) / (time * system.peak(estimator.dtype))
     if name == "tokens_per_s":
         return tokens / time
     if name == "tokens_per_s_per_chip":

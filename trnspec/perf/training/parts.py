@@ -222,8 +222,8 @@ def tensor_parallel_all_reduce(
 ) -> Number:
     """All-reduces of a layer's results over tensor-parallel ranks, forward [s] (Shoeybi et al. 2019, section 3).
 
-    An all-reduce takes ``launch + 2 latency + S 2 allgather_s_per_byte`` for ``S = T h e`` bytes.  Attention, dense and shared networks each
-    have one of a token.  Ranks that split experts reduce every copy of a token that they received.
+    An all-reduce takes ``call + 2 latency + S allreduce_s_per_byte`` for ``S = T h e`` bytes.  Attention, dense and shared networks
+    each have one of a token.  Ranks that split experts reduce every copy of a token that they received.
 
     Args:
         model: The model.
