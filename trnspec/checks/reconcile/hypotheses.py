@@ -194,8 +194,8 @@ def _zeros(case: Mismatch) -> Iterator[Explanation]:
 def _truncation(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
-    if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in (w.middle for w in case.wanted)):
-        return  # rounding would print the same
+    if any(w.middle < quantity.value + step / 2 for w in case.wanted):
+        return  # rounding would print the same, or less
     cut = _cut_off(quantity, step)
     if case.closes(cut) if quantity.digits > 1 else case.cut_from(cut):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
