@@ -90,8 +90,14 @@ def copied(tmp_path, change=lambda row: row, calibration=None):
     return trnspec.load([str(folder()), str(tmp_path / "own")]), str(file)
 
 
-def seen(found):
-    return [row["seen"] for row in found.rows if not row["skipped"]]
+def test_errors_of_the_fit_are_those_of_its_rows(tmp_path):
+    other = records(MEASURED / "training_trn1.csv")[0]["id"]
+    catalog, file = copied(tmp_path, lambda row: row | ({"step_time_s": "1"} if row["id"] == other else {}))
+    found = run(catalog, data=file)
+    off = {row["id"]: abs(row["computed"] / row["measured"] - 1.0) for row in found.rows if row["seen"]}
+
+    assert {row["id"] for row in found.rows if not row["skipped"]} == {*off, other} > off.keys()
+    assert 100 * mean(off.values()) == pytest.approx(found["step_error"])
 
 
 def test_seen_rows_held_out_are_further_off(tmp_path):
@@ -111,6 +117,7 @@ def test_the_rows_follow_their_schema():
     found = json.loads(json.dumps(run(shipped(), data=TRN1).to_dict()))
     jsonschema.Draft202012Validator(schema).validate(found)
     assert set(schema["$defs"]["row"]["properties"]) == set(found["rows"][0])
+    assert "Rows" not in {one["title"] for one in found["tables"]}
 
 
 def test_the_calibration_is_that_of_the_framework():

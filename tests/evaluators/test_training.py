@@ -50,6 +50,7 @@ def test_answers():
     assert math.isclose(work, found["work"], rel_tol=1e-12)
     assert math.isclose(100 * work / (time * 512 * 190e12), found["mfu"], rel_tol=1e-9)
     assert found["hfu"] == found["mfu"]
+    assert not {"expert_tp", "capacity_factor"} & found.inputs.keys()
     assert (16 * GIB, True) == (found["capacity"], found["fits"])
 
 

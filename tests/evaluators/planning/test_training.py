@@ -124,6 +124,7 @@ def test_plans_are_ranked_by_the_expected_objective(objective, column) -> None:
     assert len(order) == 6
     assert len({row["kind"] for row in rows(found)}) > 1
     assert order == sorted(order)
+    assert objective != "cost" or found["expected_cost"] == order[0]
 
 
 def test_counts_between_two_others() -> None:

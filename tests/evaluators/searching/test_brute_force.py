@@ -59,11 +59,13 @@ def outcome(question: dict, rank: int) -> tuple[list, list, int]:
     return best, sorted(zip(*points, strict=True)) if points else [], kept.feasible
 
 
-def test_context_parallel_degrees_are_up_to_64() -> None:
-    asked = {"model": "llama-3.2-1b", "on": ("trn2.48xlarge*2",), "seq": 4096, "global_batch": 128}
-    degrees = [{}, {"cp": tuple(1 << n for n in range(7))}]
+def test_degrees_by_default() -> None:
+    """Up to 64 context-parallel ranks; experts are split as the rest of the model, or not."""
+    asked = {"model": "mixtral-8x7b", "on": ("trn2.48xlarge*2",), "seq": 4096, "global_batch": 128}
+    degrees = [{}, {"cp": tuple(1 << n for n in range(7))}, {"tp": (8,)}, {"tp": (8,), "expert_tp": 1}]
+    every, listed, both, one = (search_of(CAT, SearchQuestion(**asked, **given)).size for given in degrees)
 
-    assert len({search_of(CAT, SearchQuestion(**asked, **cp)).size for cp in degrees}) == 1
+    assert (every, both) == (listed, 2 * one)
 
 
 def expected(rows: list[dict], question: dict, where) -> tuple[list, list, int]:
