@@ -51,6 +51,7 @@ def test_an_assumption_that_is_not_used_is_marked() -> None:
         ({"trn2.48xlarge.network.bandwith": "6,400 Gbps"}, UnknownNameError),
         ({"trn2.48xlarge.network.bandwidth": "6,400 GB"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": "6400"}, UsageError),
+        ({"trainium2.other.efa_share": "200 GB"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": "0 Gbps"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": 6400}, UsageError),
         ({"trn2.48xlarge.memory.bandwidth": "6,400 Gbps"}, UsageError),
