@@ -80,6 +80,43 @@ def test_control_characters(lines, findings) -> None:
     assert (node.metadata.note is None) == bool(findings)
 
 
+def test_an_invalid_waiver_accepts_nothing() -> None:
+    """A waiver without its path would accept every finding of its code; the others keep their positions."""
+    allow = "  allow:\n    - {at: spec, code: TRN601, reason: x}\n    - {at: spec.sbuf, code: TRN601, reason: x}\n"
+    spec = SPEC.replace("GiB", "GB")
+
+    assert found(HEAD + allow + spec) == {("TRN105", 8), ("TRN304", 9), ("TRN601", 10)}
+    assert found(HEAD + allow.replace("at: spec,", "at: spec.memory.capacity,") + spec) == {("TRN304", 9)}
+
+
+def test_errors_of_reading_are_not_waived() -> None:
+    """A value that is not read is not in the catalog, whatever the reason."""
+    allow = "  allow: [{code: TRN111, reason: x}, {code: TRN050, reason: x}]\n"
+
+    assert found(HEAD + allow + SPEC.replace("}}\n", "}, sbuf: 24 MiBB, dies: 2.0}\n")) == {
+        ("TRN111", 8), ("TRN304", 7), ("TRN103", 8),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("invalid", ["verdict: Rejected", "where: ''", "reason: 5, verdict: rejected"])
+def test_an_invalid_claim_contradicts_nothing(invalid) -> None:
+    claim = f"claims:\n  - {{at: spec.memory.capacity, says: 33 GiB, source: page, {invalid}}}\n"
+
+    assert len(found(HEAD + SPEC + claim)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "findings"),
+    [
+        ("metadata: {name: part, title: T, source: Page}\n" + SPEC, {("TRN105", 3)}),
+        ("metadata: {name: part, title: T, source: !!str page}\n" + SPEC, {("TRN008", 3)}),
+        ("metadata: {name: part, title: T}\nspec: {memory: {capacity: {value: 32 GiB, source: 5}}}\n", {("TRN103", 4)}),
+    ],
+)
+def test_an_invalid_source_is_not_a_missing_one(lines, findings) -> None:
+    assert found(HEAD.partition("metadata")[0] + lines) == findings
+
+
 WRONG = """api_version: trnspec/v1
 kind: Server
 metadata: {name: odd, title: T, source: llama-3.1-8b}

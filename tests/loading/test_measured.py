@@ -23,7 +23,10 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("text", ['id,a\none,"b\n', "id\none,two\n"])
+@pytest.mark.parametrize(
+    "text",
+    ['id,a\none,"b\n', "id\none,two\n", "id,a\none\n", "id,a,id\n1,2,3\n", "", "\n", "id;a\n1;2\n", "id\ta\n"],
+)
 def test_invalid_tables(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"table\.csv"):
         read_table(written(tmp_path, text))

@@ -190,3 +190,20 @@ def test_ambiguous_units_are_not_corrected(written, dimension) -> None:
 if __name__ == "__main__":
     lines = [line for name in NAMES for line in sample(name, lines_of(name))]
     (DATA / STORED).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("820 G\u0412/s", "(it contains U+0412 (cyrillic capital letter ve))"),
+        ("820 GB\u2215s", "(it contains U+2215 (division slash))"),
+        ("47\u00b75 TB/s", "(it contains U+00B7 (middle dot))"),
+        ("\u0668\u0662\u0660 GB/s", 'write "820 GB/s"'),
+        ("\uff18\uff12\uff10 GB/s", 'write "820 GB/s"'),
+    ],
+)
+def test_characters_that_look_like_others_are_named(text, expected) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse(text)
+
+    assert caught.value.hint.endswith(expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
@@ -225,9 +226,11 @@ def apply_waivers(
             kept.append(diagnostic)
     every: list[Node[Any]] = [n for n in graph if n.target]
     for node in every:
-        for index, waiver in enumerate(node.metadata.allow):
+        invalid = {path[2] for path in node.document.rejected if path[:2] == ("metadata", "allow") and len(path) > 2}
+        positions = (position for position in count() if position not in invalid)
+        for index, (position, waiver) in enumerate(zip(positions, node.metadata.allow, strict=False)):
             if (node.name, index) not in used and waiver.code not in failed:
-                path: Path = ("metadata", "allow", index)
+                path: Path = ("metadata", "allow", position)
                 message = f"this waiver of {waiver.code} suppresses nothing"
                 edit = removal(node.document, path) if present_id(waiver.code) in codes else None
                 kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it", edit=edit))
@@ -237,6 +240,8 @@ def apply_waivers(
 def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
     if present_id(waiver.code) != diagnostic.code:
         return False
+    if diagnostic.code.startswith(("TRN00", "TRN01", "TRN1")):
+        return False  # the value is not in the catalog, whatever the reason
     if waiver.at is None:
         return True
     return any(diagnostic.where.path[: len(path)] == path for path in spread(waiver.at))

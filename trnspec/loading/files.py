@@ -61,7 +61,7 @@ def documents_below(folder: str) -> Iterator[str]:
             if _is_folder(entry):
                 if not entry.is_symlink():
                     below.append(path)
-            elif name.endswith(SUFFIXES):
+            elif name.lower().endswith(SUFFIXES):
                 yield path
         folders += reversed(below)
 

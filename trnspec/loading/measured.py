@@ -94,7 +94,8 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         name: The file as messages name it; the path itself by default.
 
     Raises:
-        UsageError: The file cannot be read, is too large, is not UTF-8, holds a control character, or a row has more cells than there are columns.
+        UsageError: The file cannot be read, is too large, is not UTF-8, holds a control character, a column occurs twice, or a row
+            has more or fewer cells than there are columns.
     """
     import csv
 
@@ -114,6 +115,8 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
     try:
         reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
         columns = tuple(reader.fieldnames or ())
+        if fault := _header_fault(columns):
+            raise UsageError(f"{name or path}:1: {fault}")
         rows = tuple(_rows(name or str(path), reader))
     except csv.Error as error:
         raise UsageError(f"{name or path}: cannot be read: {error}") from error
@@ -132,10 +135,22 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     return stream.getvalue()
 
 
+def _header_fault(columns: Sequence[str]) -> str:
+    """Why the first line does not name columns; empty if it does."""
+    if not any(columns):
+        return "the first line has no names of columns"
+    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), "")):
+        return f"the cells are separated by {separator!r}; write commas"
+    repeated = next((column for index, column in enumerate(columns) if column in columns[:index]), None)
+    return "" if repeated is None else f"the column {repeated!r} occurs twice"
+
+
 def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[MeasuredRow]:
     for cells in reader:
         if None in cells:
             raise UsageError(f"{name}:{reader.line_num}: more cells than columns; is a comma not quoted?")
+        if None in cells.values():
+            raise UsageError(f"{name}:{reader.line_num}: fewer cells than columns; end the row with commas")
         yield MeasuredRow(reader.line_num, {column: text or "" for column, text in cells.items()})
 
 

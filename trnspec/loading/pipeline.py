@@ -17,6 +17,7 @@ from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.forms.lists import documents_in_list, list_problems
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
+from trnspec.loading.values import show
 from trnspec.model.document import API_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.parts import has_parts, parts_fault
@@ -153,7 +154,7 @@ def _name(document: Document) -> str:
 
 def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
     """The keys that a document of any kind lacks; of what its spec lacks only its kind could inform."""
-    metadata = data.get("metadata", {})
+    metadata: Any = data.get("metadata")
     for above, keys, present in ((), _ENVELOPE, data), (("metadata",), ("name", "title"), metadata):
         for key in keys if isinstance(present, dict) else ():
             if key not in present and (*above, key) not in document.rejected:
@@ -188,7 +189,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
         hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
         hint += foreign(str(value)) if hint else ""
         hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")
-        message = f"{value!r} at {key} is not {expected}"
+        message = f"{show(value)} at {key} is not {expected}"
         if key == "api_version" and _is_newer(str(value), expected):
             of_plugin = kind is not None and kind.name not in BUILTIN
             reader = registry.provider(kind) if of_plugin else "this trnspec"
@@ -233,6 +234,7 @@ def _valid_part(
     problems = [u.problem for u in unsound if u.problem is not None]
     if rest is None:
         return None, problems
+    document = evolve(document, rejected=document.rejected.union(drops))
     try:
         node: Node[Any] = structure(kind.name, kind.spec, document, rest, units, kind.api_versions)
     except StructureError:

@@ -164,7 +164,7 @@ def _context(root: str, folders: Collection[str]) -> Iterator[str]:
         yield from documents_below(str(FilePath(root, folder)))
     try:
         with os.scandir(root) as inside:
-            files = sorted(e.path for e in inside if e.name.endswith(SUFFIXES) and not e.name.startswith("."))
+            files = sorted(e.path for e in inside if e.name.lower().endswith(SUFFIXES) and not e.name.startswith("."))
     except OSError:
         return  # a named file can be in a folder that cannot be listed
     yield from (path for path in files if FilePath(path).is_file())

@@ -112,3 +112,17 @@ def quantity(units: UnitTable) -> Build:
         return parse(value, None, units)
 
     return build
+
+
+def show(value: Any) -> str:
+    """A value of a document in a message."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+_WORDS = {None: "null", True: "true", False: "false"}
+_SHOWN = 50

@@ -7,6 +7,7 @@ import unicodedata
 
 from trnspec.errors import QuantityError
 from trnspec.quantities.units import Dimension, UnitTable
+from trnspec.yaml.text import foreign
 
 MAX_TEXT = 64
 """Longest accepted text, in characters."""
@@ -79,7 +80,7 @@ def no_number(text: str, dimension: Dimension | None) -> QuantityError:
         message = f"{quoted(text)} is negative; quantities are not"
     elif stripped.startswith("+") and PARTS.match(stripped[1:].lstrip()):
         message, hint = f"{quoted(text)} has a sign; quantities have none", f'write "{stripped[1:].lstrip()}"'
-    elif PARTS.match(plain := unicodedata.normalize("NFKC", stripped)):
+    elif PARTS.match(plain := "".join(map(_plain, unicodedata.normalize("NFKC", stripped)))):
         message, hint = f"{quoted(text)} has digits other than 0 to 9", f'write "{plain}"'
     elif re.match(r"\.[0-9]", stripped):
         message, hint = f"{quoted(text)} starts with a point", f'write "0{stripped}"'
@@ -90,6 +91,11 @@ def no_number(text: str, dimension: Dimension | None) -> QuantityError:
                 hint = f'write "{qualifier}{rest}"'
                 break
     return QuantityError("malformed", message, hint)
+
+
+def _plain(character: str) -> str:
+    """A digit of any script as one of 0 to 9; other characters as they are."""
+    return str(unicodedata.decimal(character, character))
 
 
 def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table: UnitTable) -> QuantityError:
@@ -118,7 +124,7 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
     if not match[5] and re.match(r"[0-9.,+_'eE*^-]|[xob][0-9a-fA-F]", spelling):
         return QuantityError("malformed", f"{quoted(text)}: malformed number", _number_hint(text))
     message = f"{quoted(text)}: unknown unit {quoted(bare)}"
-    return QuantityError("unknown-unit", message, table.suggest(bare, dimension), bare)
+    return QuantityError("unknown-unit", message, table.suggest(bare, dimension) + foreign(bare), bare)
 
 
 def _number_hint(text: str) -> str:

@@ -301,8 +301,8 @@ def _binary(case: Mismatch) -> Iterator[Explanation]:
 
 def _units(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
-    if any(_thousands(case)):
-        return  # the same digits with another prefix
+    if any(_thousands(case)) or not quantity.value:
+        return  # the same digits with another prefix; 0 is 0 in each unit
     own = _spelled(quantity.unit)
     for unit in quantity.table:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:

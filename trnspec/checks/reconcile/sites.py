@@ -75,7 +75,8 @@ class Site:
     @property
     def location(self) -> Location:
         """The location in the file, with the value."""
-        return at(self.node, self.place, text=f"{self} is {self.value}")
+        says = None if self.claim is None else self.node.claims[self.claim].says  # a date is not a value
+        return at(self.node, self.place, text=f"{self} is {says if self.value is None else self.value}")
 
     def __str__(self) -> str:
         name = f"{dotted(self.path[1:])} of {self.node.name}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import frozen, has
 
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
@@ -16,7 +16,10 @@ from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.document import Node
+from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import fields_of
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -530,3 +533,67 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
         elif fitted.hash not in known:
             message = f"{fitted.table} has changed since the fit: its hash is {' or '.join(sorted(known))}"
             yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate")
+
+
+@rule("TRN707", "impossible-fit", over=Calibration, local=True)
+def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
+    """A calibration with a range or lines in the wrong order, or with a coverage above 1.
+
+    Why:
+        Whether an input is inside the range of a fit decides whether an answer is an extrapolation, and the coverage how
+        wide its interval is. With the two ends of a range exchanged, nothing is inside.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Calibration
+        metadata: {name: trainium1-example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          chip: trainium1
+          of: kernels
+          software: PyTorch
+          fitted: 2026-11-20
+          fitted_on:
+            chips: [trainium1]
+            ranks: {low: 64, high: 2}  #! TRN707
+          achieved: {matmul: 0.8x}
+          spread: {rows: 1, mean: 0.1x, median: 0.1x, worst: 0.1x, coverage: 0.8x, low: 0.9x, high: 1.1x}
+        ```
+
+    Instead:
+        ```diff
+        -    ranks: {low: 64, high: 2}
+        +    ranks: {low: 2, high: 64}
+        ```
+
+    Source:
+        The definition of an interval.
+    """
+    for path, low, high in _ranges(node.spec, ("spec",)):
+        yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
+    coverage = node.spec.spread.coverage
+    if coverage.value.value > 1:
+        yield Finding(
+            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
+        )
+    for index, fitted in enumerate(node.spec.tables):
+        if any(int(first) > int(last) for first, last in re.findall(r"(\d+)-(\d+)", fitted.lines)):
+            yield Finding(
+                ("spec", "tables", index, "lines"),
+                f"{fitted.lines} ends before it begins",
+                "write the lower line first",
+            )
+
+
+def _ranges(value: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Each range whose low end is above its high end."""
+    if isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _ranges(item, (*path, index))
+    elif has(cls := type(value)) and not isinstance(value, (Figure, Ref)):
+        ends = [getattr(value, "low", None), getattr(value, "high", None)]
+        sizes = [end.value.value if isinstance(end, Figure) else end for end in ends if end is not None]
+        if len(sizes) == len(ends) and sizes[0] > sizes[1]:
+            yield path, ends[0], ends[1]
+        for name in fields_of(cls):
+            yield from _ranges(getattr(value, name), (*path, name))

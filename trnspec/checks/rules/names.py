@@ -13,9 +13,9 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
 from trnspec.model.calibration import Calibration
 from trnspec.model.core import Core
+from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
-from trnspec.model.quotes import Price
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.software import Software
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.yaml import Path
 
     Content = frozenset[tuple[str, str]]
     """The values of a document with their paths below ``spec``, and its claims, without sources and remarks."""
@@ -66,10 +67,68 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     file = PurePath(node.document.file)
     stem = file.name.removesuffix(file.suffix)
     # The list has the name of the file.
-    is_listed = node.is_of(Calibration, Price, Server) and stem.endswith(("-calibrations", "-prices", "-platforms"))
-    if file.suffix in (".yaml", ".yml") and stem != node.name and not is_listed:
+    is_listed = node.kind in LISTS.values() and _kind_in_file(node) in LISTS
+    if file.suffix.lower() in (".yaml", ".yml") and stem != node.name and not is_listed:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
+
+
+def _kind_in_file(node: Node[Any]) -> str:
+    """The kind of a document as its file has it: that of the list for an item of one."""
+    _, start, end = node.document.extent(("kind",))
+    return node.document.text[start:end].strip("\"'")
+
+
+@rule("TRN209", "repeated-item", over=object, local=True)
+def repeated_item(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A word or a name that one list has twice.
+
+    Why:
+        The number of times that a list has an item does not count, so the second one is one that was not corrected after
+        copying: another region, server or dtype is missing.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chips: {chip: trainium1, count: 16}
+          availability:
+            regions:
+              - us-east-1
+              - us-east-1  #! TRN209
+        ```
+
+    Instead:
+        ```diff
+        -      - us-east-1
+        -      - us-east-1
+        +      - us-east-1
+        +      - us-east-2
+        ```
+
+    Source:
+        uniqueItems of JSON Schema.
+    """
+    for path, items in _lists((node.document.data or {}).get("spec"), ("spec",)) if node.kind in BUILTIN else ():
+        for index, item in enumerate(items):
+            if item in items[:index]:
+                see = (at(node, (*path, items.index(item))),)
+                yield Finding((*path, index), f"{item!r} is listed twice", "remove or correct one of them", see)
+
+
+def _lists(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:
+    """Each list of texts in plain data."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _lists(item, (*path, key))
+    elif isinstance(value, list):
+        if all(isinstance(item, str) for item in value):
+            yield path, value
+        else:
+            for index, item in enumerate(value):
+                yield from _lists(item, (*path, index))
 
 
 @rule("TRN206", "name-family-mismatch", over=Server, local=True)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, directed
 from trnspec.model.chip import Chip
+from trnspec.model.core import Core
+from trnspec.model.link import Link
+from trnspec.model.quotes import Power, Price
+from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import render
@@ -24,6 +29,37 @@ if TYPE_CHECKING:
 RIDGE = (Fraction(5), Fraction(5_000))
 """Peak 16-bit rate over memory bandwidth, in FLOP/B: known chips have about 10 (processors with wide vectors) to about
 1,000; the bounds leave a factor of two below and five above."""
+
+
+@rule("TRN616", "zero-figure", over=object, local=True)
+def zero_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A figure of hardware, or a price, that is 0.
+
+    Why:
+        No product has a capacity, a rate or a price of 0; a form that was not filled in has. Evaluators divide by figures.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory: {capacity: 96 GiB, bandwidth: 0 TB/s}  #! TRN616
+        ```
+
+    Instead:
+        ```diff
+        -  memory: {capacity: 96 GiB, bandwidth: 0 TB/s}
+        +  memory: {capacity: 96 GiB}
+        ```
+
+    Source:
+        The definition of a figure: it is left out where it is not published.
+    """
+    hardware = node.is_of(Chip, Core, Link, Server, UltraServer, Price, Power)
+    for path, figure in graph.figures(node).items() if hardware else ():
+        if not figure.value.value:
+            yield Finding(path, f"{dotted(path)} is {figure}", "leave it out if it is not known")
 
 
 @rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING, local=True)

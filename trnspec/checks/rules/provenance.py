@@ -72,10 +72,11 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Wilkinson et al.: The FAIR Guiding Principles, Scientific Data 3 (2016), principle R1.2.
     """
-    if node.metadata.source is not None:
+    rejected = node.document.rejected
+    if node.metadata.source is not None or ("metadata", "source") in rejected:
         return
     for path, figure in graph.figures(node).items():
-        if figure.source is None and figure.derived is None:
+        if figure.source is None and figure.derived is None and (*path, "source") not in rejected:
             hint = "name one in metadata.source, or write {value: ..., source: ...}; use derived: for a computed figure"
             yield Finding(path, f"{dotted(path)} is {figure}, without a source", hint)
 

@@ -85,6 +85,8 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for path, topology, members in _topologies(node, graph):
         what = "servers" if path == _BETWEEN else "chips"
         built = _built(topology, members)
+        if any(lost[: len(path)] == path for lost in node.document.rejected):
+            continue
         if isinstance(built, str):
             yield Finding(path, f"the topology of {node.name} cannot be built: {built}", f"see {dotted(path)}")
             continue

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.forms.fits import calibration_documents, list_name
 from trnspec.loading.forms.platforms import server_documents
 from trnspec.loading.forms.price_rows import documents_in_rows, metadata_of
+from trnspec.model.reflection import dotted
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from typing import Any
 
     from trnspec.model.document import Node
     from trnspec.yaml import Document
@@ -36,13 +36,17 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
         message = f"a list has no {path[-1]!r}"
         hint = "write it in a document of one of its items"
         yield Problem("TRN101", message, document.place(path, key=True), hint, path)
+    spec: Any = (document.data or {}).get("spec")
+    for empty in (("spec", key) for key, value in spec.items() if value == []):
+        message = f"{dotted(empty)} has no items"
+        yield Problem("TRN102", message, document.place(empty), "add one, or delete the file", empty)
     path, name = ("metadata", "name"), metadata.get("name")
     file = PurePath(document.file)
     stem = file.name.removesuffix(file.suffix)
     expected = _NAMES[node.kind](node.spec)
     if name is not None and name != expected:
         yield Problem("TRN205", f"the name of this list is {name!r}", document.place(path), f"write {expected}", path)
-    elif name is not None and file.suffix in (".yaml", ".yml") and stem != name:
+    elif name is not None and file.suffix.lower() in (".yaml", ".yml") and stem != name:
         message = f"the list {name!r} is in the file {file.name}"
         yield Problem("TRN205", message, document.place(path), f"rename the file to {name}{file.suffix}", path)
 

@@ -19,6 +19,7 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
+from trnspec.loading.values import show
 from trnspec.model.annotations import NAME_PATTERN, Date
 from trnspec.model.document import API_VERSIONS, Claim
 from trnspec.model.json_schema import document_schema
@@ -351,10 +352,10 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
     if text := _cut_number(document, document.place(path)):
         span = document.places.get(path)
         if span is not None and span.end.column < span.value.column + len(text):
-            message = f"the comma in {text} ends the figure {_show(value)} at {dotted(path)}"
+            message = f"the comma in {text} ends the figure {show(value)} at {dotted(path)}"
             edit = quoting(document, span.value, text) if _is_figure(text, dimension, units) else None
             return Unsound(Problem("TRN113", message, span.value, f'quote it: "{text}"', path, edit=edit), path)
-    code, message, hint = "TRN103", f"{_show(value)} at {dotted(path)} is not a figure", ""
+    code, message, hint = "TRN103", f"{show(value)} at {dotted(path)} is not a figure", ""
     edit = None
     try:
         parse(value, dimension, units)
@@ -366,7 +367,7 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
             if unit and _is_figure(value.replace(error.unit, unit), dimension, units):
                 edit = replacement(document, path, error.unit, unit)
         elif error.reason == "no-unit":
-            code, message = "TRN110", f"the figure {_show(value).removesuffix('.0')} at {dotted(path)} has no unit"
+            code, message = "TRN110", f"the figure {show(value).removesuffix('.0')} at {dotted(path)} has no unit"
     return Unsound(Problem(code, message, document.place(path), hint, path, edit=edit), path)
 
 
@@ -421,7 +422,7 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
         hint = f"write {name!r}"
     if code == "TRN104" and isinstance(value, str):
         hint = did_you_mean(value, _choices(error)) or f"known: {', '.join(_choices(error))}"
-    message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
+    message = f"{show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
 
 
@@ -508,19 +509,6 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
     elif isinstance(shape, EitherShape):
         words = "a whole number or a text"
     return words
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    text = _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-
-_WORDS = {None: "null", True: "true", False: "false"}
-_SHOWN = 50
 
 
 def _name(path: Path) -> str:

@@ -33,7 +33,8 @@ def prune(
         drops: The paths to remove.
         items: Whether to remove single items of any list, values whose source is removed, and optional objects that become
             empty. Otherwise only single claims and rows of :data:`~trnspec.model.kinds.LISTS` are removed, and any other
-            list as a whole, so that positions keep their meaning.
+            list as a whole, so that positions keep their meaning; claims and waivers are removed with each of their keys,
+            since a waiver without its path would accept all findings, and a claim without its verdict contradict.
 
     Returns:
         The valid rest, or ``None`` if the metadata or the whole spec would be removed; and the positions in the data of
@@ -58,6 +59,8 @@ def is_needed(spec: type, path: Path) -> bool:
 
 def _widen(spec: type, path: Path, *, items: bool) -> Path:
     """The nearest path at or above ``path`` that is optional."""
+    if not items and (path[:1] == ("claims",) or path[:2] == ("metadata", "allow")):
+        return path[: 2 if path[0] == "claims" else 3]
     while path:
         if len(path) == 1 and path[0] not in ("api_version", "kind"):
             return path
