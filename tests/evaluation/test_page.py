@@ -5,7 +5,7 @@ import pytest
 from trnspec.errors import UsageError
 from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import bottleneck_label, shortened
+from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items
 from trnspec.evidence import UsedFigure
 from trnspec.text_table import Heading, TextTable, lines, rendered
 
@@ -49,6 +49,13 @@ def test_summary() -> None:
         ]
         == rendered(page(FOUND)[:1], 80).splitlines()
     )
+
+
+def test_summary_of_memory_that_is_not_judged() -> None:
+    some = Evaluation(evaluator="x", title="x", answers=(FOUND.answers[1], *FOUND.answers[4:6]))
+
+    assert summary_items(some)[1:] == [("memory", "2.5 GiB of 16 GiB per rank")]
+    assert not summary_items(Evaluation(evaluator="x", title="x"))
 
 
 def test_a_summary_has_six_lines() -> None:

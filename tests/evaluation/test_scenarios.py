@@ -4,7 +4,8 @@ import pytest
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.scenarios import faults, resolve
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.scenarios import ResolvedScenario, ScenarioOutcome, changed_answers, faults, resolve
 from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.plugins.discovery import installed
 
@@ -80,3 +81,21 @@ def test_no_scenarios() -> None:
     assert {()} == found()
     with pytest.raises(UsageError, match="there is no scenario 'x'"):
         resolve(Scenarios(scenarios={}), "x")
+
+
+def test_answers_that_differ() -> None:
+    """Only answers of one unit and one kind have a ratio."""
+    answers = (
+        (Answer("same", 1), Answer("time", 2.0, "s"), Answer("rate", 1.0, "B/s", kind="ideal"), Answer("one", True)),
+        (Answer("same", 1), Answer("time", 3.0, "s"), Answer("rate", 2.0, "B/s", kind="estimate")),
+    )
+    scenario = ResolvedScenario("x", "training", {}, {}, use_claims=False)
+    found = (ScenarioOutcome(scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
+    different, equal = changed_answers(*found)
+
+    assert equal == ["same"]
+    assert [(d.name, d.values, d.unit, d.ratio, d.note) for d in different] == [
+        ("time", (2.0, 3.0), "s", 1.5, ""),
+        ("rate", (1.0, 2.0), "B/s", None, "ideal and estimate: not comparable"),
+        ("one", (True, None), "", None, ""),
+    ]
