@@ -75,7 +75,7 @@ def test_the_command_of_a_suggestion():
         "trnspec eval training --on 'trn1.32xlarge*2' --tp 8 --no-flash --overlap --host-link '1\\,000 GB/s' "
         "--schedule 1f1b,zbv --as-of 2026-01"
     ) == command(Suggestion("training", inputs), {"as_of": "2026-01"})
-    assert command(Suggestion("plan-train", {"tokens": "10T"}), {}) == "trnspec plan train --tokens 10T"
+    assert command(Suggestion("plan-train", {"n": 20.0, "text": "1.0"}), {}) == "trnspec plan train --n 20 --text 1.0"
 
 
 def test_names_of_tables_are_hints():
