@@ -174,6 +174,9 @@ def printed(answer: Answer) -> Printed:
     """
     value = answer.value
     if isinstance(value, (bool, str)) or (answer.low is None and answer.high is None):
+        if answer.kind and answer.unit == "USD" and not isinstance(value, str):
+            size, symbol = scale([value], "USD")
+            return Printed(f"{mark(answer)}{predicted(value / size)} {symbol}")
         return Printed(mark(answer) + measure(value, answer.unit))
     size, symbol = scale([value], answer.unit)
     if answer.kind == "ideal" and edge(answer):

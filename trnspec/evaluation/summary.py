@@ -32,6 +32,7 @@ _REMARKS = (
     "likely_tpot",
     "by_computed_times",
     "goals",
+    "limited_by",
     "chips",
     "layout",
     "mfu",
@@ -39,6 +40,8 @@ _REMARKS = (
     "best_supported",
 )
 """The other answers that a summary has."""
+_CALIBRATION = re.compile(r"(?<=: )\S+ has (?=no rows )")
+"""The calibration that lacks some rows, which the details of the evidence name too."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""
 
@@ -119,7 +122,7 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
     if evaluation.bottleneck:
         items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
     evidence = evidence_text(evaluation)
-    items = [("evidence", escape(evidence)), *items] if evidence else items
+    items = [("evidence", escape(_CALIBRATION.sub("", evidence))), *items] if evidence else items
     return items[:_SUMMARY_ENTRIES]
 
 

@@ -136,8 +136,11 @@ def answered(
         return known.at(serving_inputs(dims, pool.plan), question.dtype, scale=scale, experts=dims.experts > 0)
 
     known, inputs = at(setup.pool, known), serving_inputs(dims, setup.pool.plan)
-    about = {"chip": setup.pool.system.chip, "dtype": question.dtype}
-    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name, **about))
+    row = nearest_row(
+        catalog.graph, known.name, inputs, setup.name, chip=setup.pool.system.chip, dtype=question.dtype,
+        experts=dims.experts > 0,
+    )  # fmt: skip
+    known = with_nearest(known, row)
     if (before := setup.before) is not None:
         setup = evolve(setup, before=evolve(before, known=at(before, before.known)))
     achieved = serving_of(known) if serving is None else serving

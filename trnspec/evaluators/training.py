@@ -231,8 +231,9 @@ def timed(
         flash=layout.flash,
     )
     row = nearest_row(
-        catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype
-    )
+        catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype,
+        experts=estimator.dims.experts > 0,
+    )  # fmt: skip
     known = with_nearest(known, row)
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)

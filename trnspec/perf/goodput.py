@@ -39,6 +39,12 @@ CHECKPOINT_STALL = 60.0
 
 BLOOM 176B: 40 s; Llama 3 8B with synchronous PyTorch checkpoints: 50 s, asynchronous ones: 0.5 s.
 """
+CHECKPOINT_RATE = 100e9
+"""Rate at which all servers together write a checkpoint at most, where none is given [B/s].
+
+Published: BLOOM 176B 57 GB/s on 48 servers, runs of up to 800 billion parameters 50 to 200 GB/s, Orbax 33 GB/s of Llama 3.1 405B. The
+storage of Llama 3 405B, 7,500 servers, sustains 2 TB/s (arXiv 2407.21783).
+"""
 MEASURED_CHIP, CHIPS_OF_RUNS = "h100", ("a100", "h100")
 """The beginnings of the names of chips that this figure and published runs are of."""
 
@@ -83,7 +89,7 @@ class ProductionFactor:
 
 PRODUCTION = ProductionFactor(1.48, 0.30)
 """The production factor of a layout that is chosen, fitted on published runs by ``benchmarks/training_runs.py``."""
-STATED = ProductionFactor(1.26, 0.19, weight=0.34, mfu=34.3)
+STATED = ProductionFactor(1.26, 0.19, weight=0.34, mfu=34.5)
 """That of a layout whose tensor- or pipeline-parallel degree is given; from the same program.
 
 The runs are of dense models on A100 and H100. Of others, without a published MFU, only the factor is used.

@@ -145,10 +145,10 @@ def test_missed_limits_of_a_plan() -> None:
     tight = goals(deadline=5.0 * DAY, budget=1000.0, confidence=0.9)
 
     assert tight.missed(estimate) == [
-        "costs 5,760 USD, and the budget is 1,000 USD", "takes 20 d with a probability of 90%, and the deadline is 5 d",
+        "costs 5,760 USD, the budget is 1,000 USD", "takes 20 d with a probability of 90%, the deadline is 5 d",
     ]  # fmt: skip
     assert tight.missed(bound) == [
-        "costs 2,880 USD, and the budget is 1,000 USD", "takes 10 d, and the deadline is 5 d",
+        "costs 2,880 USD, the budget is 1,000 USD", "takes 10 d, the deadline is 5 d",
     ]  # fmt: skip
     unchecked = "has no known price, so that the budget cannot be checked: give price"
     assert goals(budget=1.0).missed(unpriced) == [unchecked]
@@ -157,8 +157,8 @@ def test_missed_limits_of_a_plan() -> None:
     assert (goals(budget=1.0).met(unpriced), goals(budget=1.0).needed(unpriced)) == (False, {})
     assert goals(budget=1.0, deadline=5.0 * DAY).needed(unpriced) == {}
     rich = plan((86400.0 * 1000.0, 1.0, None))
-    assert goals(budget=999999.0).missed(rich) == ["costs 2.88 M USD, and the budget is 999,999 USD"]
-    assert goals(budget=1e6).missed(rich) == ["costs 2.88 M USD, and the budget is 1 M USD"]
+    assert goals(budget=999999.0).missed(rich) == ["costs 2.88 M USD, the budget is 999,999 USD"]
+    assert goals(budget=1e6).missed(rich) == ["costs 2.88 M USD, the budget is 1 M USD"]
 
 
 @given(TIMES, WIDER, st.floats(0.1, 10.0))

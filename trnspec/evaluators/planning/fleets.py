@@ -423,6 +423,8 @@ def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
     if plan.evidence is not known.evidence:
         return plan.evidence
     inputs = fit_inputs(setup, plan.fleet.replica.most)
-    about = {"chip": setup.pool.system.chip, "dtype": setup.question.dtype}
-    row = nearest_row(catalog.graph, known.name, inputs, setup.name, **about)
+    row = nearest_row(
+        catalog.graph, known.name, inputs, setup.name, chip=setup.pool.system.chip, dtype=setup.question.dtype,
+        experts=setup.dims.experts > 0,
+    )  # fmt: skip
     return with_nearest(known, row).evidence

@@ -152,7 +152,7 @@ class Goals:
         mtbf: Mean time between failures of a chip, and the ends of its interval, the least first [s].
         restart: Time from a failure to the first repeated step, and the ends of its interval [s].
         repair: Time for which a failed server is away [s]; ``None`` if it is replaced at once.
-        checkpoint_rate: Rate of all servers together [B/s]; ``None`` for that of their block storage.
+        checkpoint_rate: Rate of all servers together [B/s]; ``None`` for the default.
     """
 
     tokens: float
@@ -207,10 +207,11 @@ class Goals:
         texts = []
         for name, (value, limit) in self._missed(plan).items():
             if name == "deadline":
-                with_ = "" if plan.distribution is None else f" with a probability of {self.confidence:.0%}"
-                texts.append(f"takes {value / DAY:,.3g} d{with_}, and the deadline is {limit / DAY:,.3g} d")
+                certain = plan.distribution is None or self.confidence == _MEDIAN
+                with_ = "" if certain else f" with a probability of {self.confidence:.0%}"
+                texts.append(f"takes {value / DAY:,.3g} d{with_}, the deadline is {limit / DAY:,.3g} d")
             elif value < math.inf:
-                texts.append(f"costs {_usd(value)}, and the budget is {_usd(limit)}")
+                texts.append(f"costs {_usd(value)}, the budget is {_usd(limit)}")
             else:
                 texts.append("has no known price, so that the budget cannot be checked: give price")
         return texts
@@ -238,3 +239,4 @@ def _usd(value: float) -> str:
 
 
 _MILLION = 1e6
+_MEDIAN = 0.5

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from bisect import insort
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -238,14 +240,18 @@ def _simulated(problem: FleetProblem, ranked: list[FleetPlan]) -> list[FleetPlan
     Of a trace, whose simulation takes longer, only the first plan is.
     """
     q, limits, lengths = problem.question, problem.limits, problem.lengths
-    waiting, done = list(ranked), set[int]()
-    while unsized := [plan for plan in (waiting[:1] if lengths.trace is not None else waiting) if id(plan) not in done]:
-        larger = sized(problem, unsized[0])
-        waiting.remove(unsized[0])
+    numbers = itertools.count()
+
+    def entry(plan: FleetPlan, *, is_sized: bool) -> tuple[tuple[Any, ...], int, FleetPlan, bool]:
+        """A plan with its rank, and its number where ranks are equal."""
+        return rank(plan, q.objective, limits, lengths), next(numbers), plan, is_sized
+
+    waiting = [entry(plan, is_sized=False) for plan in ranked]
+    first = 1 if lengths.trace is not None else None
+    while (at := next((at for at, (*_, is_sized) in enumerate(waiting[:first]) if not is_sized), None)) is not None:
+        larger = sized(problem, waiting.pop(at)[2])
         if larger is not None:
-            done.add(id(larger))
-            waiting.append(larger)
-            waiting.sort(key=lambda one: rank(one, q.objective, limits, lengths))
+            insort(waiting, entry(larger, is_sized=True))
     if not waiting:
         raise RefusalError(
             "no-plan",
@@ -254,7 +260,7 @@ def _simulated(problem: FleetProblem, ranked: list[FleetPlan]) -> list[FleetPlan
             place="on" if lengths.trace is None else "lengths",
             hint="a higher ttft or tpot, or a lower percentile",
         )
-    return waiting
+    return [plan for _, _, plan, _ in waiting]
 
 
 def _why(reasons: list[Reason]) -> str:

@@ -198,6 +198,7 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
         )
     yield Answer("requests_in_flight", state.running, note="running per replica, mean")
     yield Answer("utilization", 100.0 * state.utilization, "%", note="of the rate at saturation")
+    yield from _limited(best, limits, lengths)
     yield Answer("saturation", best.fleet.saturation, note="requests/s of the fleet")
     median = best.percentiles(50.0, lengths)
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
@@ -236,6 +237,25 @@ def _chips(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> Answer:
         note = f"no estimate: the slow end of the times needs {high:,.0f}, {high / low:,.0f} times as many"
         high = None
     return Answer("chips", chips, low=low, high=high, note=note)
+
+
+def _limited(best: FleetPlan, limits: RequestLimits, lengths: Lengths) -> Iterator[Answer]:
+    """The limit that keeps several systems far below saturation, and the time of a request without others."""
+    times = best.percentiles(limits.percentile, lengths)
+    if best.state.utilization >= _FAR_BELOW or all(count == 1 for _, count in best.pools) or times is None:
+        return
+    replica, before = best.fleet.replica, best.fleet.prefill or best.fleet.replica
+    limited = (
+        ("TTFT", times[0], limits.ttft, before.first + before.prompt + before.fixed),
+        ("TPOT", times[1], limits.tpot, float(replica.steps[0])),
+    )
+    name, _, limit, alone = max(limited, key=lambda one: one[1] / one[2])
+    text = f"{name} {measure(limit, 's')}: without other requests it is {measure(alone, 's')}"
+    yield Answer("limited_by", text, note="it keeps the fleet far below saturation")
+
+
+_FAR_BELOW = 0.25
+"""The utilization below which a limit is stated."""
 
 
 def _errors(problem: FleetProblem, best: FleetPlan) -> Iterator[Answer]:
@@ -312,6 +332,10 @@ def _assumptions(
     yield Assumption(
         "lengths", what, "means of the file lengths" if q.lengths else "prompt and output; prompts of equal length"
     )
+    context = best.decode.setup.dims.context
+    if lengths.longest > context:
+        why = f"requests have up to {lengths.longest:,} tokens: software may reject them, and answers may be worse"
+        yield Assumption("context", f"the model has {context:,.0f} tokens", why, first=True)
     schedule = "chunks of prompts in decode steps" if best.fleet.replica.shared else "prompts first"
     if best.before is not None:
         schedule = "prompts and decoding in separate pools"

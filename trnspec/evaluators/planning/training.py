@@ -31,6 +31,7 @@ from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.goodput import (
+    CHECKPOINT_RATE,
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
     CHIP_HOURS_PER_FAILURE_ENDS,
@@ -127,7 +128,7 @@ class PlanTrainingQuestion(LayoutChoices, AnyPrices, MeasuredEfficiency, Confide
         'Rate at which all servers together write a checkpoint, such as "20 GB/s".',
         "GB/s",
         group="Reliability",
-        unset="the block storage of the servers, if published; else each checkpoint stops the work for a minute",
+        unset="the block storage of the servers, at most 100 GB/s; a minute for each checkpoint where it is not published",
     )
     restart: str | None = axis(
         "Time from a failure to the first repeated step, such as 10min.",
@@ -478,14 +479,14 @@ def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
 
 
 def _storage(catalog: Catalog, on: str) -> float | None:
-    """The rate of the block storage of all servers of a system [B/s]; ``None`` if it is not published."""
+    """The rate at which all servers of a system write a checkpoint [B/s]; ``None`` if that of block storage is not published."""
     servers = rented(catalog, on)
     if servers is None:
         return None
     number, server = servers
     figures = catalog[server.name].figures
     stated = figures.get("network.storage_baseline") or figures.get("network.storage")
-    return None if stated is None else number * float(stated.value.value)
+    return None if stated is None else min(CHECKPOINT_RATE, number * float(stated.value.value))
 
 
 def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from trnspec.evaluators.planning.comparison import (
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
-from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
+from trnspec.perf.goodput import CHECKPOINT_RATE, CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,11 +202,14 @@ def _comparison(
 
 
 def _objective_text(plan: RunPlan, q: PlanTrainingQuestion) -> str:
+    """What is smallest in the best plan; the time where it is not known."""
     if q.objective == "chips":
         return f"{measure(int(plan.chips))} chips"
+    name = q.objective if plan.measure(q.objective) is not None else "time"
     values = {"cost": (plan.cost_interval, "USD"), "time": (plan.time, "s"), "energy": (plan.energy_interval, "J")}
-    (value, low, high), unit = values[q.objective]
-    shown = printed(Answer(q.objective, value or 0.0, unit, low, high, kind=plan.evidence.kind))
+    (value, low, high), unit = values[name]
+    assert value is not None
+    shown = printed(Answer(name, value, unit, low, high, kind=plan.evidence.kind))
     return f"{shown.value} {shown.interval}".rstrip()
 
 
@@ -283,7 +286,9 @@ def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]
         why = "no rate of storage is published; give checkpoint_rate"
         yield Assumption("checkpoints", f"stop the work for {CHECKPOINT_STALL:g} s each", why, first=True)
     elif q.checkpoint_rate is None:
-        yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
+        rate = f"block storage of all servers, at most {measure(CHECKPOINT_RATE, 'B/s')}"
+        why = "published rates of checkpoints are 33 to 200 GB/s; work stops meanwhile"
+        yield Assumption("checkpoint_rate", rate, why)
 
 
 def _suggestions(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Suggestion]:

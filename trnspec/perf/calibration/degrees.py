@@ -33,14 +33,21 @@ def measured_degrees(graph: Graph, chip: str, d: Dimensions) -> dict[str, tuple[
     Args:
         graph: The catalog.
         chip: The name of the chip.
-        d: The model: rows of models with or without experts, causal or not, as it is, and of similar size count.
+        d: The model: rows of models with or without experts, causal or not, as it is, and of similar size count. Where no
+            model with experts was measured, dense ones count, which do not state ``ep``.
 
     Returns:
         The values of each of :data:`DEGREES`; nothing where no table has a row of a comparable model.
     """
     trained = _trained(graph)
     chips = nearest(graph, chip, {one.chip for one in trained})
-    alike = [one for one in trained if one.chip in chips and one.form == _form(d)]
+    experts, causal = _form(d)
+    alike, dense = (
+        [one for one in trained if one.chip in chips and one.form == form]
+        for form in ((experts, causal), (False, causal))
+    )
+    names = DEGREES if alike else DEGREES[:-1]
+    alike = alike or dense
     if not alike:
         return {}
     apart = [abs(log(one.parameters / float(parameters(d)))) for one in alike]
@@ -48,7 +55,7 @@ def measured_degrees(graph: Graph, chip: str, d: Dimensions) -> dict[str, tuple[
     if within > COMPARABLE:
         return {}
     near = [one.degrees for one, distance in zip(alike, apart, strict=True) if distance <= within]
-    return {name: tuple(sorted({each[at] for each in near})) for at, name in enumerate(DEGREES)}
+    return {name: tuple(sorted({each[at] for each in near})) for at, name in enumerate(names)}
 
 
 @frozen

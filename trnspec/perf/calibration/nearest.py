@@ -38,6 +38,7 @@ class _Row:
     collective: str = ""
     chip: str = ""
     dtypes: tuple[str, ...] = ()
+    experts: bool | None = None
 
 
 def nearest_row(  # what a row is compared by
@@ -49,10 +50,11 @@ def nearest_row(  # what a row is compared by
     *,
     chip: str = "",
     dtype: str = "",
+    experts: bool | None = None,
 ) -> Nearest | None:
     """The row of a fit with the least sum of the logarithms of the ratios of inputs; of equals one of the same model.
 
-    Rows of the same chip come first, then those of the same compute dtype.
+    Rows of models with or without experts, as the model is, come first, then those of the same chip and compute dtype.
 
     Args:
         graph: The catalog.
@@ -62,6 +64,7 @@ def nearest_row(  # what a row is compared by
         collective: The collective; rows of another one count only where the fit has none of it.
         chip: The name of the chip; empty for any.
         dtype: The compute dtype; empty for any.
+        experts: Whether the model has experts; ``None`` for any.
 
     Returns:
         The row; ``None`` where no table of the catalog has rows of the fit.
@@ -72,7 +75,8 @@ def nearest_row(  # what a row is compared by
 
     def distance(row: _Row) -> tuple[object, ...]:
         other = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
-        return row.collective != collective, *other, _distance(inputs, row.inputs), row.model != model
+        kind = experts is not None and row.experts is not experts
+        return row.collective != collective, kind, *other, _distance(inputs, row.inputs), row.model != model
 
     nearest = min(rows, key=distance)
     outside = [
@@ -103,13 +107,13 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     for fitted in node.spec.tables if node else ():
         for document, row in fitted_rows(graph, fitted):
             cells = dict(row.cells)
-            name, inputs = _inputs(RowCells(graph, cells, cells.get("model", "")))
+            name, inputs, experts = _inputs(RowCells(graph, cells, cells.get("model", "")))
             inputs = {name: value for name, value in inputs.items() if value > 0.0}
             collective = KINDS.get(cells.get("collective", ""), "")
             chip = chip_named(graph, cells.get("hardware", ""), document.of)
             table = document.data.removesuffix(".csv")
             precision = _dtypes(cells.get("precision", ""))
-            found.append(_Row(row.id, table, name, inputs, collective, chip, precision))
+            found.append(_Row(row.id, table, name, inputs, collective, chip, precision, experts))
     return tuple(found)
 
 
@@ -127,8 +131,8 @@ def _dtypes(text: str) -> tuple[str, ...]:
     return next((names for pattern, names in DTYPES if re.search(pattern, text.lower())), ())
 
 
-def _inputs(row: RowCells) -> tuple[str, dict[str, float]]:
-    """The model of a row, and the inputs that its cells state, by the names of :class:`trnspec.model.calibration.FittedOn`."""
+def _inputs(row: RowCells) -> tuple[str, dict[str, float], bool | None]:
+    """The model of a row, the inputs that its cells state, as those of :func:`nearest_row`, and whether the model has experts."""
 
     def at(name: str, default: float = 0.0) -> float:
         try:
@@ -137,7 +141,7 @@ def _inputs(row: RowCells) -> tuple[str, dict[str, float]]:
             return default
 
     if row.get("kind") == "collective":
-        return row.name, {"size": at("size_bytes"), "ranks": at("ranks") or at("n_chips")}
+        return row.name, {"size": at("size_bytes"), "ranks": at("ranks") or at("n_chips")}, None
     tp, pp, cp, dp = (at(name, 1.0) for name in ("tp", "pp", "cp", "dp"))
     inputs = {"tp": tp, "pp": pp, "ep": at("ep", 1.0)}
     if row.get("kind") == "train":
@@ -149,5 +153,5 @@ def _inputs(row: RowCells) -> tuple[str, dict[str, float]]:
     try:
         model, dims = row.model()
     except TrnspecError:
-        return row.name, inputs
-    return model, inputs | {"parameters": float(parameters(dims))}
+        return row.name, inputs, None
+    return model, inputs | {"parameters": float(parameters(dims))}, bool(dims.experts > 0)
