@@ -216,6 +216,32 @@ def test_unknown_links_are_not_computed_with() -> None:
         plan(CAT, **{**QUESTION, "on": ("trn3-gen2-server",), "tp": (16,)})
 
 
+def test_a_limit_that_keeps_the_fleet_far_below_saturation_is_stated() -> None:
+    """Not where the fleet is loaded, nor of one system, which cannot be smaller."""
+    tight, loose, one = (
+        plan(CAT, **QUESTION | {"rate": rate, "tpot": tpot, "tp": (8,)})
+        for rate, tpot in ((400.0, "9ms"), (400.0, "60ms"), (0.1, "9ms"))
+    )
+
+    assert tight["limited_by"].startswith("TPOT 9 ms: without other requests it is ")
+    assert float(tight["limited_by"].split()[-2]) < 9.0
+    assert not {"limited_by"} & {*loose.names, *one.names}
+
+
+def test_requests_beyond_the_context_of_the_model() -> None:
+    longer, inside = (
+        [
+            a.value
+            for a in plan(CAT, **QUESTION | {"tp": (8,), "isl": isl, "ttft": "60s"}).assumptions
+            if a.name == "context"
+        ]
+        for isl in (140_000, 2048)
+    )
+
+    assert longer == ["the model has 131,072 tokens"]
+    assert not inside
+
+
 @settings(max_examples=6, deadline=None)
 @given(
     st.floats(1.1, 4.0),

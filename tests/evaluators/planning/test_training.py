@@ -269,6 +269,20 @@ def test_a_given_price_and_no_price() -> None:
     assert {a.name: a.value for a in unknown.assumptions}["cost"] == "unknown"
 
 
+def test_a_layout_that_was_not_measured_has_its_time_where_no_price_is_known() -> None:
+    found = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn3-gen2-ultraserver",))
+
+    assert re.search(r": ~[\d.]+ h ", found["unmeasured_layout"])
+
+
+@pytest.mark.parametrize(("servers", "rate"), [(2, 20e9), (64, 100e9)])
+def test_checkpoints_are_written_at_the_rate_of_block_storage_up_to_that_of_large_runs(servers, rate) -> None:
+    found = plan(CAT, **SMALL, on=(f"trn1.32xlarge*{servers}",))
+    given = plan(CAT, **SMALL, on=(f"trn1.32xlarge*{servers}",), checkpoint_rate=f"{rate / 1e9:g} GB/s")
+
+    assert found["checkpoint_time"] == pytest.approx(given["checkpoint_time"])
+
+
 def test_systems_without_a_plan_are_named() -> None:
     mixed = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn1.32xlarge*2", "trn1.2xlarge*1"))
 

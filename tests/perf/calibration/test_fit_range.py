@@ -1,6 +1,5 @@
 """The range of a fit, and how far rows are outside."""
 
-import pytest
 from attrs import evolve
 
 from tests.perf.oracles.fits import TRUE, cases

@@ -63,6 +63,17 @@ def test_a_measured_collective():
     assert any("nearest row" in str(part) for part in page(answer))
 
 
+def test_rows_of_the_kind_of_model_come_first():
+    """A fit of serving on several chips has rows of both."""
+    graph = load([str(folder()), str(NVIDIA)]).graph
+    inputs = {"parameters": 7e10, "tp": 8.0, "prompt": 4096.0, "batch": 16.0, "ranks": 8.0}
+    dense, experts = (
+        nearest_row(graph, "h200-sglang-2026-dense-inference", inputs, chip="h200", dtype="bf16", experts=kind)
+        for kind in (False, True)
+    )
+    assert ("llama" in dense.id, "llama" in experts.id) == (True, False)
+
+
 def test_rows_of_the_chip_and_the_dtype_come_first():
     """Of a fit of several chips: another chip or dtype is a difference, and only where the fit has none like it."""
     graph = load([str(folder()), str(NVIDIA)]).graph
