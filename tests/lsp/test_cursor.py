@@ -59,3 +59,5 @@ def test_cursor(line, path, key, typed) -> None:
     cursor = cursor_at(LINES, Place(line, len(LINES[line - 1]) + 1))
 
     assert (path, key, typed) == (cursor.path, cursor.key, cursor.typed)
+    # An item begins after the last dash alone.
+    assert (line == 25) is cursor.item

@@ -242,7 +242,7 @@ def test_upper_bound_is_marked() -> None:
 def test_fully_connected(n: int, links: int) -> None:
     shape = FullyConnected(n, 3.0)
     assert (links, 3.0 * links) == (shape.bisection("rate").links, shape.bisection("rate").rate)
-    assert bisection(shape.build()).links == links
+    assert bisection(shape.build()).links == links == len(measures.cut_edges(shape.build(), shape.bisection().cut))
     assert (shape.diameter, shape.mean_hops(self_included=False)) == (1, 1.0)
     assert shape.links == len(shape.build().edges)
 
