@@ -59,6 +59,15 @@ def test_no_ring_is_proven_by_search() -> None:
     assert found == ()
 
 
+def test_a_bridge_is_used_once() -> None:
+    """Two groups of five chips, each linked to each other, and two links between them: a ring uses both."""
+    groups = [Edge(k + a, k + b) for k in (0, 5) for b in range(5) for a in range(b)]
+    fabric = FabricGraph(10, (*groups, Edge(0, 5), Edge(1, 6)))
+    found = hamiltonian_rings(fabric)
+    assert len(found) == 1
+    check(fabric, found)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: len(d) < 3 or d[0] * d[1] * d[2] <= 80))
 def test_every_torus_splits_into_rings(dims: list[int]) -> None:
