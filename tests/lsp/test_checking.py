@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.editor_session import CHIP, edited, session
-from trnspec.api import validate
+from tests.support.rules import document, source
+from trnspec.api import registry, validate
 from trnspec.lsp.checking import StoppedError, carried, full, syntax
+from trnspec.lsp.documents import OpenDocuments, canonical
 
 WRONG = ("2.9 TB/sec", "2.3 TB/sec")
 
@@ -56,6 +58,18 @@ def test_resolved_findings_equal_validate(texts, tmp_path) -> None:
 
     assert {("TRN402", line_of(WRONG[0])), ("TRN606", ratio)} == {(d.code, d.where.place.line) for d in found}
     assert {(d.code, d.where.place, d.message) for d in expected} == {(d.code, d.where.place, d.message) for d in found}
+
+
+def test_a_file_that_another_program_writes_counts_in_the_second_stage(tmp_path) -> None:
+    chip, page = tmp_path / "chips" / "odd.yaml", tmp_path / "sources" / "page.yaml"
+    for file in (chip, page):
+        file.parent.mkdir()
+    chip.write_text(document("Chip", "odd", "spec: {memory: {capacity: 1 GiB}}", "source: page"), encoding="utf-8")
+    documents = OpenDocuments(registry())
+    assert "TRN201" in codes(full(documents, [canonical(chip)], lambda: False))
+
+    page.write_text(source("page", "2026-01-01"), encoding="utf-8")
+    assert "TRN201" not in codes(full(documents, [canonical(chip)], lambda: False))
 
 
 def test_it_stops() -> None:
