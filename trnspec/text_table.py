@@ -442,6 +442,11 @@ def _side_by_side(
     return output
 
 
+def plural(count: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def padded(text: str, size: int, *, right: bool = False) -> str:
     """A text filled with spaces to a width."""
     fill = " " * (size - columns_of(text))

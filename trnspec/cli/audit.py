@@ -36,7 +36,7 @@ from trnspec.cli.render import (
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.reflection import dotted
-from trnspec.text_table import Column, TextTable, escape, table, wrapped
+from trnspec.text_table import Column, TextTable, escape, plural, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -209,8 +209,8 @@ def _screen(result: Audit, summary: Overview) -> Sequence[Block]:
 
     Unresolved disagreements, and those that no document records, are always printed.
     """
-    head = [*_summary(result, summary), ""]
     ordered = summary.important
+    head = [*_summary(result, summary), "", *([] if ordered else ["No disagreements."])]
     size = max((len(d.verdict) for d in ordered), default=0)
     titles = [_headline(each, size) for each in ordered]
     every, needed = len(ordered), sum(each.verdict in _OPEN for each in ordered)
@@ -221,7 +221,7 @@ def _screen(result: Audit, summary: Overview) -> Sequence[Block]:
         briefs = titles[in_full : every - hidden]
         about = [
             *(["sources, causes and reasons of all"] if briefs else []),
-            *([_counted(hidden, "explained disagreement")] if hidden else []),
+            *([plural(hidden, "explained disagreement")] if hidden else []),
             *(["the sums of each source"] if result.views else []),
         ]
         more = ["", wrapped("--full: ", ", ".join(about), width())] if about else []
@@ -264,8 +264,8 @@ def _summary(result: Audit, summary: Overview) -> list[str]:
     by_verdict: Counter[str] = Counter()
     for each in result.disagreements:
         by_verdict[each.verdict] += len(paths_of(each))
-    head = f"{_counted(summary.figures, 'figure')} of {_counted(summary.documents, 'document')}"
-    lines = [wrapped("", f"{head}: {summary.values:,} values of {_counted(summary.sources, 'source')}", width())]
+    head = f"{plural(summary.figures, 'figure')} of {plural(summary.documents, 'document')}"
+    lines = [wrapped("", f"{head}: {summary.values:,} values of {plural(summary.sources, 'source')}", width())]
     listed = ", ".join(f"{v} at {n}" for v, n in by_verdict.most_common() if v in _RESOLVED)
     rows = [
         ("agrees", "agree", summary.agreeing, "every value agrees, also after rounding"),
@@ -304,10 +304,6 @@ def _headline(each: Disagreement, size: int) -> str:
 
 _RESOLVED = ("superseded", "rejected", "other-scope")
 _OPEN = ("unresolved", "found")
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _next(disagreements: int) -> str:
@@ -434,8 +430,7 @@ def _machine_page(result: MachineComparison) -> Sequence[Block]:
     described = result.machine
     differing = sum(row.outcome == "differs" for row in result.rows)
     compared = sum(row.outcome in ("agrees", "differs") for row in result.rows)
-    count = len(described.devices)
-    head = f"{escape(described.file)}: {count} device{'' if count == 1 else 's'}, as {described.tool} lists them"
+    head = f"{escape(described.file)}: {plural(len(described.devices), 'device')}, as {described.tool} lists them"
     target = result.server or " or ".join(result.candidates)
     target = target or (f"chip {result.chip}, no server" if result.chip else "nothing")
     lines = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trnspec.checks.credit import OUTCOMES, credited
 from trnspec.checks.reconcile.overview import is_at
 from trnspec.cli.render import emit, width
-from trnspec.text_table import Column, table, wrapped
+from trnspec.text_table import Column, plural, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ def list_unprinted(graph: Graph, folder: Path, documents: Collection[str], paths
     rows = table(_COLUMNS, [(c.of, c.at, c.says, c.source, c.where) for c in missing], "--format json")
     sources = len({c.citation.source for c in found})
     summary = (
-        f"{len(found):,} values of {sources} source{'' if sources == 1 else 's'}: {counts['line']:,} printed at the "
+        f"{len(found):,} values of {plural(sources, 'source')}: {counts['line']:,} printed at the "
         f"named place, {counts['page']:,} elsewhere on the page, {counts['no']:,} not printed."
     )
     emit(

@@ -8,6 +8,7 @@ import click
 
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.help import NamedPath, documented
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -36,5 +37,4 @@ def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -
 
     baseline = accepting(validate(paths, settings=here(catalogs), every=True), file)
     write({file: baseline.text().encode("utf-8")})
-    count = sum(baseline.findings.values())
-    click.echo(f"{file}: {count:,} {'finding' if count == 1 else 'findings'} accepted")
+    click.echo(f"{file}: {plural(sum(baseline.findings.values()), 'finding')} accepted")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
+from trnspec.cli.common import catalogs_option
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
-
-_measurements = partial(click.option, cls=GroupedOption, group="Measurements")
-_output = partial(click.option, cls=GroupedOption, group="Output")
+from trnspec.cli.help import GroupedCommand, documented, option
+from trnspec.cli.render import formats
 
 
 class _Calibrate(GroupedCommand):
@@ -28,95 +26,90 @@ class _Calibrate(GroupedCommand):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command(
+@documented(
     "calibrate",
-    cls=_Calibrate,
-    examples=(
-        ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
-        (
-            "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
-            "Write a calibration for each chip of the rows:",
-        ),
-        ("trnspec calibrate steps.csv --software Neuron --prior none", "A fit that starts from typical values:"),
-        ("trnspec calibrate steps.csv --software Neuron --format json", "The parameters and errors, for programs:"),
+    ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
+    (
+        "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
+        "Write a calibration for each chip of the rows:",
     ),
+    ("trnspec calibrate steps.csv --software Neuron --prior none", "A fit that starts from typical values:"),
+    ("trnspec calibrate steps.csv --software Neuron --format json", "The parameters and errors, for programs:"),
+    cls=_Calibrate,
 )
 @click.argument("files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path())
-@_measurements(
+@option(
     "--of",
+    "Measurements",
+    "What to fit; the kind of the rows when left out.",
     type=click.Choice(["training", "inference", "collectives"]),
-    help="What to fit; the kind of the rows when left out.",
 )
-@_measurements("--software", metavar="TEXT", help="The software that ran: Megatron-LM.")
-@_measurements(
-    "--chip",
-    "chips",
+@option("--software TEXT", "Measurements", "The software that ran: Megatron-LM.")
+@option(
+    "--chip NAME chips",
+    "Measurements",
+    "Only rows of this chip; may be repeated.",
     multiple=True,
-    metavar="NAME",
     shell_complete=documents("chips"),
-    help="Only rows of this chip; may be repeated.",
 )
-@_measurements("--framework", metavar="NAME", help="The framework that ran, as --framework of eval names it: megatron.")
-@_measurements(
-    "--era",
-    "eras",
+@option("--framework NAME", "Measurements", "The framework that ran, as --framework of eval names it: megatron.")
+@option(
+    "--era TEXT eras",
+    "Measurements",
+    "Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
     multiple=True,
-    metavar="TEXT",
-    help="Year or release with which the era of the software begins: 2026. May be repeated: a document for each, fitted together.",
 )
-@_measurements(
-    "--models", type=click.Choice(["dense", "experts"]), help="Only rows of dense models, or of models with experts."
+@option(
+    "--models",
+    "Measurements",
+    "Only rows of dense models, or of models with experts.",
+    type=click.Choice(["dense", "experts"]),
 )
-@_measurements("--only", metavar="REGEX", help="Only rows whose id matches.")
-@_measurements("--also", metavar="REGEX", help="Rows that widen the interval but are not fitted.")
-@_measurements(
+@option("--only REGEX", "Measurements", "Only rows whose id matches.")
+@option("--also REGEX", "Measurements", "Rows that widen the interval but are not fitted.")
+@option(
     "--pool",
-    is_flag=True,
-    help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
-    "other; a document for each of them.",
+    "Measurements",
+    "Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each other; a "
+    "document for each of them.",
 )
-@_measurements(
-    "--prior",
-    metavar="NAME",
-    default="auto",
-    help="The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
+@option(
+    "--prior NAME",
+    "Measurements",
+    "The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
     "values.  [default: auto, the nearest without one of the rows]",
+    default="auto",
+    show_default=False,
 )
-@_output("--out", metavar="DIR", help="Add a fit for each chip to its list in this catalog folder.")
-@_output(
-    "--name",
-    metavar="NAME",
-    help="The name of the documents after the chip, before the models and what was measured.  [default: framework and era]",
+@option("--out DIR", "Output", "Add a fit for each chip to its list in this catalog folder.")
+@option(
+    "--name NAME",
+    "Output",
+    "The name of the documents after the chip, before the models and what was measured.  [default: framework and era]",
 )
-@_output(
-    "--source",
-    metavar="NAME",
+@option(
+    "--source NAME",
+    "Output",
+    "The source of the measurements, a document of the catalog.",
     shell_complete=documents("sources"),
-    help="The source of the measurements, a document of the catalog.",
 )
-@_output(
-    "--document",
-    "written",
+@option(
+    "--document CHIP written",
+    "Output",
+    "Write only the document of this chip; may be repeated.",
     multiple=True,
-    metavar="CHIP",
     shell_complete=documents("chips"),
-    help="Write only the document of this chip; may be repeated.",
 )
-@_output(
-    "--transfer",
-    metavar="PATH",
-    help="Measurements, or a folder of them, whose rows outside the fit show how it transfers to other chips and other "
+@option(
+    "--transfer PATH",
+    "Output",
+    "Measurements, or a folder of them, whose rows outside the fit show how it transfers to other chips and other "
     "software.  [default: those of trnspec]",
 )
-@_output("--force", is_flag=True, help="Replace existing fits.")
-@_output("--rows", "every", is_flag=True, help="Print every row with its error.")
-@_output(
-    "--format", type=click.Choice(["text", "json"]), default="text", help="How the result is printed.  [default: text]"
-)
-@click.option(
-    "--catalog", cls=GroupedOption, group="Catalog", multiple=True, metavar="DIR",
-    help="Also resolve names in this catalog; may be repeated.",
-)  # fmt: skip
+@option("--force", "Output", "Replace existing fits.")
+@option("--rows every", "Output", "Print every row with its error.")
+@formats("text", "json")
+@catalogs_option()
 def command(files: tuple[str, ...], **options: Any) -> None:
     """Fit the achieved efficiencies of a chip to measured training steps, inference or collectives.
 

@@ -118,10 +118,10 @@ def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
     Raises:
         UsageError: An option or a file is wrong, or there are too few rows.
     """
-    folders = options["catalog"]
+    folders = options["catalogs"]
     catalog = load(folders) if len(folders) > 1 else load_catalog(catalog=folders[0] if folders else None)
     rows = _rows(catalog, files, options)
-    collectives, text = rows.of == "collectives", options["format"] == "text"
+    collectives, text = rows.of == "collectives", options["format_"] == "text"
     targets = _targets(rows)
     fits, reports = (_fit_pooled if options["pool"] else _fit_collectives if collectives else _fit_models)(
         rows, targets
@@ -146,9 +146,9 @@ def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) ->
     rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
     kinds = {row["kind"] for row in rows if row.get("kind")}
     if options["pool"]:
-        for name, default in (("prior", "auto"), ("format", "text")):
+        for name, default in (("prior", "auto"), ("format_", "text")):
             if options[name] not in (default, "none"):
-                raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
+                raise UsageError(f"--{name.rstrip('_')} is not an option of --pool, whose rows borrow from each other")
         kernels = [kind for kind in KERNELS if kind in kinds]
         if "infer" in kinds and kernels:
             raise UsageError("the rows are of serving and of kernels; fit them one after the other")
@@ -208,7 +208,7 @@ def _fit_models(rows: FileRows, targets: Mapping[Label, str]) -> Result:
     fits = fit(model, cases, sorted(needed, reverse=True), _prior(rows))
     if rows.also:
         fits = {holdout: _with_rows(plain, fitted, rows.also) for holdout, fitted in fits.items()}
-    if options["format"] == "text":
+    if options["format_"] == "text":
         report.print_fit(fits, rows.skipped, every=options["every"])
     further = beyond(plain, next(iter(fits.values())), _others(rows)) if targets else ()
     documents = {
@@ -288,7 +288,7 @@ def _fit_collectives(rows: FileRows, targets: Mapping[Label, str]) -> Result:
     fits = {f.chip: f for f in every if not options["chips"] or f.chip in options["chips"]}
     if lacking := [chip for chip, *_ in targets if chip not in fits]:
         raise UsageError(f"{lacking[0]} has too few rows of {framework}; choose chips with --chip")
-    for chip, fitted in fits.items() if options["format"] == "text" else ():
+    for chip, fitted in fits.items() if options["format_"] == "text" else ():
         click.echo(chip)
         report.print_fit({"model": fitted}, rows.skipped, every=options["every"])
         click.echo("")

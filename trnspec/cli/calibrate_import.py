@@ -7,17 +7,30 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import documented, option
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, WARMUP, imported, table, unstated
 from trnspec.loading.benchmark_logs.log import Log
+from trnspec.text_table import plural
 
 _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
 
 
-@click.command(
+@documented(
     "import",
-    cls=GroupedCommand,
+    (
+        "trnspec calibrate import nccom-test run.log --set hardware=trn1.32xlarge --out mine.csv",
+        "A log of nccom-test on a server:",
+    ),
+    (
+        "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
+        "A training log, printed:",
+    ),
+    (
+        "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16 --out rows.csv",
+        "The same as a file:",
+    ),
+    ("trnspec eval accuracy --data mine.csv", "The errors of the engine on imported rows:"),
     help=f"""Write the rows of a measurement table from FILE, a log or result in FORMAT; - is standard input.
 
     \b
@@ -26,42 +39,22 @@ _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
     What the file does not state is left empty: --set gives it. Of a training log the row has the median of the steps
     after the warm-up, and its note says how many. `trnspec eval accuracy --data` and `trnspec calibrate` read the rows.
     """,
-    examples=(
-        (
-            "trnspec calibrate import nccom-test run.log --set hardware=trn1.32xlarge --out mine.csv",
-            "A log of nccom-test on a server:",
-        ),
-        (
-            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
-            "A training log, printed:",
-        ),
-        (
-            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16 --out rows.csv",
-            "The same as a file:",
-        ),
-        ("trnspec eval accuracy --data mine.csv", "The errors of the engine on imported rows:"),
-    ),
 )
 @click.argument("format_", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--set",
-    "settings",
-    cls=GroupedOption,
-    group="Rows",
+@option(
+    "--set COLUMN=VALUE settings",
+    "Rows",
+    "A cell of every row, such as tp=8; it replaces what the file states. May be repeated.",
     multiple=True,
-    metavar="COLUMN=VALUE",
-    help="A cell of every row, such as tp=8; it replaces what the file states. May be repeated.",
 )
-@click.option(
-    "--warmup",
-    cls=GroupedOption,
-    group="Rows",
+@option(
+    "--warmup N",
+    "Rows",
+    f"Steps at the beginning of a training log that are not used.  [default: {WARMUP}]",
     type=click.IntRange(min=0),
-    metavar="N",
-    help=f"Steps at the beginning of a training log that are not used.  [default: {WARMUP}]",
 )
-@click.option("--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file.")
+@option("--out FILE", "Output", "Write to this file.")
 def command(format_: str, file: str, settings: tuple[str, ...], warmup: int | None, out: str | None) -> None:
     """See ``help``."""
     from trnspec.atomic_write import write
@@ -80,7 +73,7 @@ def command(format_: str, file: str, settings: tuple[str, ...], warmup: int | No
         sys.stdout.write(table(rows))
         return
     write({FilePath(out): table(rows).encode()})
-    click.echo(f"wrote {out}: {len(rows)} {'row' if len(rows) == 1 else 'rows'}", err=True)
+    click.echo(f"wrote {out}: {plural(len(rows), 'row')}", err=True)
 
 
 def _given(settings: tuple[str, ...]) -> dict[str, str]:

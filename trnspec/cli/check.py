@@ -1,4 +1,4 @@
-"""``trnspec check``: whether a value is that of the catalog."""
+"""``trnspec check``: compares a value with a figure of the catalog."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     paths, settings = [catalog] if catalog else [], here()
 
     def load_all() -> Graph:
-        # Imported here, for the API imports what checking needs.
+        # Imported here, because the API imports what checking needs.
         from trnspec.api import graph
 
         return graph(paths, settings=settings)

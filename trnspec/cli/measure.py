@@ -15,7 +15,7 @@ from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import show
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.text_table import Column, table
+from trnspec.text_table import Column, plural, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -186,7 +186,7 @@ def _print(
         (c.what, c.precision, c.rows, f"{c.best:.1%}", f"{c.median:.1%}", c.against, _calibrated(c)) for c in compared
     ]
     reasons = Counter(row.reason for row in skipped)
-    notes = [f"not compared: {rows} {'row' if rows == 1 else 'rows'}: {why}" for why, rows in reasons.items()]
+    notes = [f"not compared: {plural(rows, 'row')}: {why}" for why, rows in reasons.items()]
     show(["\n".join(head), table(columns, cells, "--format json"), *notes])
 
 

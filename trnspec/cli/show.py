@@ -18,7 +18,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import render
-from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, plural, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -353,7 +353,7 @@ def _rest(node: Node[Any], node_facts: Sequence[Fact], figures: int, disputes: S
         "agreeing value": sum(c.verdict in _AGREEING for c in claims),
         "source": len(sources),
     }
-    parts = [f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items() if n]
+    parts = [plural(n, word) for word, n in counts.items() if n]
     parts += ["a note"] if node.metadata.note else []
     return wrapped("--full: ", ", ".join(parts), width())
 

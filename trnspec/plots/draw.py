@@ -289,7 +289,7 @@ def _spans(spans: Spans, to: _Drawing) -> None:
 
 
 def _cells(cells: HeatMap, panel: Panel, to: _Drawing) -> None:
-    """A cell without a value has the colour of the ground; its text says why."""
+    """A cell without a value has the colour of the background; its text states the reason."""
     known = [value for row in cells.values for value in row if value is not None]
     scale = LogNorm if cells.log else Normalize
     norm = scale(min(known), max(known) if max(known) > min(known) else min(known) * 1.01 or 1.0)

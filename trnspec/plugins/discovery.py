@@ -248,7 +248,7 @@ def installed() -> Discovery:
     choice = chosen()
     key = (choice, tuple(sys.path))
     if key not in _kept:
-        # Kept, for a plugin that was slow once would be waited for again at every call.
+        # Cached: otherwise every call would wait again for a slow plugin.
         discovery = _kept[key] = discover(_core, choice, limit())
         for record in discovery.records:
             if record.warning:

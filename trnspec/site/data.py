@@ -1,4 +1,4 @@
-"""The values of the catalog for the script of the pages: one JavaScript file, for pages from a folder cannot fetch JSON."""
+"""The values of the catalog for the script of the pages: a JavaScript file, because pages opened as files cannot fetch JSON."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Interval, Quantity, render
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +173,7 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
             computed = (
                 f"{render(relation.expected.middle, value.unit, 3)} = {' + '.join(str(t) for t in relation.terms)}"
             )
-            digits = f"{value.digits} digit{'' if value.digits == 1 else 's'}"
+            digits = plural(value.digits, "digit")
             yield Disagreement(
                 name=total.node.name,
                 at=dotted(total.path),

@@ -13,6 +13,7 @@ from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.quantities.quantity import Qualifier, Quantity
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,7 @@ def _grouped(cause: str, figures: list[tuple[str, Quantity]]) -> Iterator[Lookal
 def _and_others(names: list[str]) -> str:
     """The first of some names, and the number of the others."""
     more = len(names) - 1
-    return names[0] + (f" and {more} other{'' if more == 1 else 's'}" if more else "")
+    return names[0] + (f" and {plural(more, 'other')}" if more else "")
 
 
 def _rows(site: Site, graph: Graph) -> Iterator[Lookalike]:

@@ -1,4 +1,4 @@
-"""A short account of an audit: how many figures were compared, how they came out, and which differences matter most."""
+"""Summary of an audit: numbers of figures by outcome, and the most important differences."""
 
 from __future__ import annotations
 

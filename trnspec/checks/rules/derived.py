@@ -24,6 +24,7 @@ from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Quantity, render
+from trnspec.text_table import plural
 from trnspec.yaml.edits import cut_text, quoting
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def disagreement(suspect: Suspect, graph: Graph, budget: Budget) -> Finding:
     message = f"{site} is {site.value}, but {_arithmetic(relation, site)}"
     sums = sum(not r.is_claim for r in suspect.failing[1:])
     claims = sum(r.is_claim for r in suspect.failing[1:])
-    more = [f"{n} more {word}{'' if n == 1 else 's'}" for n, word in ((sums, "total"), (claims, "source")) if n]
+    more = [plural(n, f"more {word}") for n, word in ((sums, "total"), (claims, "source")) if n]
     if more:
         message += f"; {' and '.join(more)} disagree{'s' if sums + claims == 1 else ''} with it"
     places = dict.fromkeys(s.location for r in suspect.failing for s in r.sites if s.key != site.key)

@@ -36,7 +36,7 @@ _MOST = 2**53
 
 
 class _TwiceError(ValueError):
-    """A key is there twice."""
+    """A key that occurs twice."""
 
 
 def read(source: HostText) -> HostMachine:

@@ -11,6 +11,7 @@ from trnspec.output.exporters import drawing
 from trnspec.output.exporters.drawing import COLORS, TIMES, Key, Picture, framed
 from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.link_table import BETWEEN, DIRECT, WITHIN, LinkClass, LinkTable, link_table
+from trnspec.text_table import plural
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
@@ -96,7 +97,7 @@ def _words(network: LinkTable) -> str:
     servers = f" in {network.servers} {TIMES} {network.server}" if network.servers > 1 else ""
     noun = _noun(network)
     links = sum(c.count * (c.per_chip or 1 if noun == "link" else 1) for c in network.classes)
-    parts = [name_of(network), f"{links:,} {noun}{'' if links == 1 else 's'}"]
+    parts = [name_of(network), plural(links, noun)]
     if isinstance(shape, GridShape) and shape.nodes > 1:
         parts.append(f"at most {shape.diameter} hop{'s' if shape.diameter > 1 else ''}")
     return f"{network.chips} {TIMES} {network.chip}{servers}: {', '.join(parts)}"
@@ -129,12 +130,11 @@ def _keys(network: LinkTable, classes: dict[str, str]) -> list[Key]:
 
 def link_text(network: LinkTable, links: LinkClass) -> str:
     """A class of links in words, with its rate."""
-    count = f"{links.count:,} {_noun(network)}{'s' if links.count != 1 else ''}"
+    count = plural(links.count, _noun(network))
     if not links.label:
         return f"{links.title}: {count}, rate not known"
     if links.per_chip is not None:
-        plural = "" if links.per_chip == 1 else "s"
-        return f"{links.title}: {links.per_chip} link{plural}, {links.label} each way per chip"
+        return f"{links.title}: {plural(links.per_chip, 'link')}, {links.label} each way per chip"
     if isinstance(network.shape, Switched):
         return f"{links.title}: {count}, {links.label} each way per link"
     return f"{links.title}: {count}, {links.label} each way"

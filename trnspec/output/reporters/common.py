@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from trnspec.yaml import Path
@@ -53,11 +54,6 @@ def page(docs: str, code: str) -> str:
 def documents(report: Report) -> int:
     """The number of documents checked, of all kinds; those with an error that leaves them out of the graph included."""
     return max(report.files, sum(report.checked.values()))
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 error``, ``2 errors``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def tally(report: Report) -> str:
