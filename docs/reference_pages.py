@@ -106,7 +106,8 @@ def _command(command: click.Command, name: str, parent: click.Context) -> Iterat
         for option in options:
             names = ", ".join(f"`{o}`" for o in (*option.opts, *option.secondary_opts))
             value = "" if option.is_flag else option.make_metavar(context)
-            yield f"| {names} | {_code(value)} | {_cell(option.help or '')}{_default(option)} |"
+            _, meaning = option.get_help_record(context) or ("", "")
+            yield f"| {names} | {_code(value)} | {_cell(meaning)} |"
         examples = getattr(command, "examples", ())
         if examples:
             yield from ("", "Examples:", "", "```sh")
@@ -115,11 +116,6 @@ def _command(command: click.Command, name: str, parent: click.Context) -> Iterat
         if isinstance(command, click.Group):
             for each in command.list_commands(context):
                 yield from _command(_of(command, context, each), f"{name} {each}", context)
-
-
-def _default(option: click.Option) -> str:
-    shown = option.show_default
-    return f" Default: {_cell(shown)}." if isinstance(shown, str) else ""
 
 
 def _code(text: str) -> str:

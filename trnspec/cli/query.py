@@ -141,7 +141,7 @@ def _displayed(value: PathValue | None) -> Displayed | Cell:
 def _data(result: Result[DocumentView], format_: str) -> TextTable:
     if format_ == "markdown":
         return _printed(result)
-    # JSON has the units beside the rows, CSV has no other place for them than the heading.
+    # JSON has the units next to the rows, CSV only in the headings.
     units = result.units if format_ == "csv" else {}
     names = [f"{c} [{units[c]}]" if c in units else c for c in result.columns]
     return table(names, [[_value(c) for c in row] for row in result.cells])

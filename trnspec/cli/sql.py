@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def command(statement: str, format_: str, **options: Any) -> None:
     """Query the tables of the catalog in SQL, with an embedded DuckDB.
 
-    There is a table for each kind (chips, servers, ultraservers, cores, links, clusters, models, sources) with a column
-    for each path, and the tables figures and claims. A path is one name in double quotes: SELECT name,
-    "memory.capacity" FROM chips. Numbers are in base units (B, B/s, FLOPS, s). 'SHOW TABLES' and 'DESCRIBE chips' list
-    tables and columns. Files cannot be read, and nothing can be written. A query may take 30 s and 512 MB. Needs the extra: pip install 'trnspec[tables]'.
+    There is a table for each kind, such as chips, with a column for each path, and the tables figures and claims. A path is
+    one name in double quotes: SELECT name, "memory.capacity" FROM chips. Numbers are in base units (B, B/s, FLOPS, s).
+    'SHOW TABLES' and 'DESCRIBE chips' list tables and columns. Files cannot be read, and nothing can be written. A query
+    may take 30 s and 512 MB. Needs the extra: pip install 'trnspec[tables]'.
     """
     catalog = load_catalog(**options)
     for module in ("duckdb", "pyarrow"):
