@@ -18,15 +18,15 @@ def test_shipped_folders() -> None:
 
 
 def test_files_in_a_fixed_order(tmp_path: Path) -> None:
-    """Both endings count; hidden files and folders, other endings and links to folders do not."""
-    for name in ("b.yaml", "a.yml", ".c.yaml", "d.json", "z/e.yaml", "y/f.yaml", ".hidden/g.yaml", "x.yaml/h.yaml"):
+    """Both endings count, in any case; hidden files and folders, other endings and links to folders do not."""
+    for name in ("b.yaml", "a.yml", ".c.yaml", "d.json", "z/E.YAML", "y/f.yaml", ".hidden/g.yaml", "x.yaml/h.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "w").symlink_to(tmp_path / "z")
 
     found = [f.relative_to(tmp_path).as_posix() for f in documents_in(tmp_path)]
 
-    assert found == ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/e.yaml"]
+    assert found == ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/E.YAML"]
 
 
 @pytest.mark.parametrize(

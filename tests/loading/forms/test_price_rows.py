@@ -107,6 +107,7 @@ GOOD = "type: spot, region: us-east-1, price: 0.22 USD/h, source: skypilot-catal
         (rows(GOOD) + "claims:\n  - {at: spec.server, says: a, source: b}\n", "TRN101", 8),
         (rows(GOOD).replace("title:", "aliases: [a], title:"), "TRN101", 3),
         (rows(GOOD).replace("name: trn1.2xlarge-prices", "name: another"), "TRN205", 3),
+        (rows().replace("rows:", "rows: []"), "TRN102", 6),
     ],
 )
 def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
@@ -115,6 +116,16 @@ def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
     file.write_text(text)
 
     assert (code, line) in {(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics}
+
+
+def test_a_wrong_name_of_the_file_is_one_finding(tmp_path) -> None:
+    """Not one for each document that the list is read as."""
+    (original,) = (f for f in LISTS if f.stem == "trn2.48xlarge-prices")
+    file = tmp_path / "prices" / "other.yaml"
+    file.parent.mkdir()
+    file.write_text(original.read_text())
+
+    assert [(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics] == [("TRN205", 5)]
 
 
 def test_a_finding_is_at_its_row(tmp_path) -> None:

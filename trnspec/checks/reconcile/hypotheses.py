@@ -56,7 +56,7 @@ class Mismatch:
     Attributes:
         site: The path of the figure.
         quantity: Its value.
-        wanted: The interval that each failing relation expects, in base units.
+        expected: The interval that each failing relation expects, in base units.
         terms: The terms of the sum, if the figure is a total.
         shares: The totals that the figure is a part of, each with its number of parts.
         graph: The graph, for figures of other documents.
@@ -64,27 +64,27 @@ class Mismatch:
 
     site: Site
     quantity: Quantity
-    wanted: tuple[Interval, ...]
+    expected: tuple[Interval, ...]
     terms: tuple[PartsTerm, ...]
     shares: tuple[tuple[Fraction, Quantity], ...]
     graph: Graph
 
-    def closes(self, interval: Interval) -> bool:
+    def consistent_with(self, interval: Interval) -> bool:
         """True if a figure with this interval would agree with all expected values."""
-        return bool(self.wanted) and all(interval.overlaps(w) for w in self.wanted)
+        return bool(self.expected) and all(interval.overlaps(w) for w in self.expected)
 
     def fits(self, interval: Interval) -> bool:
         """True if it closes the gap, and does so by more than the margins of rounding of two figures.
 
         Coarse figures overlap often by chance: 18 GB and 16 GiB do, although neither is a rounding of the other.
         """
-        return self.closes(interval) and any(
-            w.low == 0 or w.high is None or w.middle in interval or interval.middle in w for w in self.wanted
+        return self.consistent_with(interval) and any(
+            w.low == 0 or w.high is None or w.middle in interval or interval.middle in w for w in self.expected
         )
 
     def cut_from(self, interval: Interval) -> bool:
         """True if it closes the gap, and contains an expected value and not only its margin: 10 is not cut from 20."""
-        return self.closes(interval) and any(w.middle in interval for w in self.wanted)
+        return self.consistent_with(interval) and any(w.middle in interval for w in self.expected)
 
     def times(self, factor: Fraction) -> Interval:
         """The figure times a factor; a part that loses no digit is as coarse as the figure: 79 from 790."""
@@ -145,9 +145,9 @@ def explain_case(case: Mismatch) -> list[Explanation]:
 
     If rounding alone explains the difference there is no gap, and only truncation is evaluated.
     """
-    if not case.wanted:
+    if not case.expected:
         return []
-    gap = not case.closes(case.quantity.interval)
+    gap = not case.consistent_with(case.quantity.interval)
     explanations = [
         e for hypothesis in (_HYPOTHESES if gap else (_truncation, _truncated_zeros)) for e in hypothesis(case)
     ]
@@ -183,21 +183,21 @@ def _zeros(case: Mismatch) -> Iterator[Explanation]:
     if quantity.min_digits == 1 and loose.high is not None and str(quantity.number.numerator).rstrip("0") == "1":
         # Numbers from 50 to 95 have one digit, too, and are not rounded to 100.
         loose = Interval(max(loose.low, quantity.value * Fraction(19, 20)), loose.high)
-    if quantity.min_digits < quantity.digits and case.closes(loose):
+    if quantity.min_digits < quantity.digits and case.consistent_with(loose):
         count = quantity.min_digits
         digits, verb = ("1 digit", "is") if count == 1 else (f"{count} digits", "are")
         yield Explanation("rounding", f"rounding, if only {digits} of {quantity} {verb} significant")
-    elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
+    elif case.expected and all(quantity.interval.gap(w) == 0 for w in case.expected):
         yield Explanation("rounding", f"rounding: the interval of {quantity} begins where the expected one ends")
 
 
 def _truncation(case: Mismatch) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
-    if any(w.middle < quantity.value + step / 2 for w in case.wanted):
+    if any(w.middle < quantity.value + step / 2 for w in case.expected):
         return  # rounding would print the same, or less
     cut = _cut_off(quantity, step)
-    if case.closes(cut) if quantity.digits > 1 else case.cut_from(cut):
+    if case.consistent_with(cut) if quantity.digits > 1 else case.cut_from(cut):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
 
 
@@ -207,7 +207,7 @@ def _truncated_zeros(case: Mismatch) -> Iterator[Explanation]:
     step = quantity.ulp * quantity.unit.factor
     if _spelled(quantity.unit)[1]:
         return  # capacities in binary units are not rounded
-    if quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
+    if quantity.min_digits < quantity.digits and not case.consistent_with(quantity.loose):
         if any(_truncation(case)):
             return
         step *= 10 ** (quantity.digits - quantity.min_digits)
@@ -225,7 +225,11 @@ def _alike(case: Mismatch) -> Iterator[tuple[PartsTerm, Quantity]]:
     """The terms that would close the gap, each with its part, if part and total have the same dimension."""
     for term in case.terms:
         part = term.part.value
-        if isinstance(part, Quantity) and part.dimension is case.quantity.dimension and case.closes(term.interval):
+        if (
+            isinstance(part, Quantity)
+            and part.dimension is case.quantity.dimension
+            and case.consistent_with(term.interval)
+        ):
             yield term, part
 
 
@@ -273,7 +277,7 @@ _THOUSANDS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 def _thousands(case: Mismatch) -> Iterator[Explanation]:
     """A point where the number has a comma: 1.299 TFLOPS for 1,299 TFLOPS."""
     meant = with_comma(case.quantity)
-    if meant and case.closes(case.printed.scaled(1000)):
+    if meant and case.consistent_with(case.printed.scaled(1000)):
         yield Explanation("thousands-point", f"a point for the comma of thousands: {meant} was meant")
 
 
@@ -294,7 +298,7 @@ def _binary(case: Mismatch) -> Iterator[Explanation]:
     for power in (-3, -2, -1, 1, 2, 3):
         # Figures of few digits overlap by chance.
         if quantity.digits >= len("125") and case.cut_from(printed.scaled(Fraction(1024, 1000) ** power)):
-            meant = render(case.wanted[0].middle, quantity.unit, quantity.digits)
+            meant = render(case.expected[0].middle, quantity.unit, quantity.digits)
             yield Explanation("decimal-unit", f"powers of 1,000 for those of 1,024, or the reverse: {meant} was meant")
             return
 
@@ -308,7 +312,7 @@ def _units(case: Mismatch) -> Iterator[Explanation]:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:
             continue
         meant_interval = case.printed.scaled(unit.factor / quantity.unit.factor)
-        if not case.closes(meant_interval):
+        if not case.consistent_with(meant_interval):
             continue
         meant = f"{number(quantity)} {unit.symbol} was meant"
         letter, binary, root = _spelled(unit)
@@ -344,7 +348,7 @@ _TWO, _TEN = Fraction(2), Fraction(10)
 
 def _point(case: Mismatch) -> Iterator[Explanation]:
     for factor, words in ((_TEN, "one place too far left"), (1 / _TEN, "one place too far right")):
-        if case.closes(case.times(factor)):
+        if case.consistent_with(case.times(factor)):
             yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or superfluous")
 
 
@@ -374,7 +378,7 @@ def _part(case: Mismatch) -> Iterator[Explanation]:
             words = f"one part, {part}" if group == part.value else f"one group, {many} x {part}"
             yield Explanation("part-for-whole", f"the figure of {words}, was used for the whole")
     for times, total in case.shares:
-        if times == 1 or not case.closes(total.interval.scaled(1 / times)):
+        if times == 1 or not case.consistent_with(total.interval.scaled(1 / times)):
             continue
         if case.looks_like(total.interval):
             yield Explanation("whole-for-part", f"the total, {total}, was used for one part")
@@ -447,7 +451,7 @@ def _others(case: Mismatch, home: Site, times: Fraction) -> Iterator[tuple[Expla
     """The figures that could have been used at a place, each with whether it has the same digits."""
     for other in lookalikes(home, case.site, case.graph):
         interval = other.quantity.interval.scaled(times)
-        if other.quantity.dimension is not case.quantity.dimension or case.closes(interval):
+        if other.quantity.dimension is not case.quantity.dimension or case.consistent_with(interval):
             continue
         value = other.quantity.value * times
         if case.looks_like(Interval.point(value)):
@@ -468,14 +472,14 @@ def _doubled(case: Mismatch) -> Iterator[Explanation]:
 def _slip(case: Mismatch) -> Iterator[Explanation]:
     """Two adjacent digits are swapped, or one digit is another: at one place only, and not the last by one."""
     quantity = case.quantity
-    if not case.wanted or any(quantity.interval.gap(w) == 0 for w in case.wanted):
+    if not case.expected or any(quantity.interval.gap(w) == 0 for w in case.expected):
         return
     step = quantity.ulp * quantity.unit.factor
     printed = str(int(quantity.value / step))
 
     def closing(digits: str) -> bool:
         value = int(digits) * step
-        return digits[0] != "0" and case.closes(Interval(value - step / 2, value + step / 2))
+        return digits[0] != "0" and case.consistent_with(Interval(value - step / 2, value + step / 2))
 
     for i in range(len(printed) - 1):
         swapped = printed[:i] + printed[i + 1] + printed[i] + printed[i + 2 :]
