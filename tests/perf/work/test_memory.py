@@ -322,12 +322,10 @@ def test_bytes_between_rank_and_host(d, layout):
     """Optimizer: gradients out and weights in, once. Activations out and in, weights in twice and gradients out, each time."""
     held, n = training_memory(d, evolve(layout, zero=0)), layout.microbatches
     moved = {what: transferred(evolve(layout, offload=what), held) for what in ("optimizer", "activations", "weights")}
-    at_once = (
-        1.0 if layout.pp == 1 else n if (layout.schedule, layout.interleave) == ("gpipe", 1) else in_flight(layout)
-    )
+    one_microbatch = training_memory(d, evolve(layout, global_batch=layout.dp * layout.microbatch))
     assert {
         "optimizer": held.gradients + held.weights,
-        "activations": 2.0 * held.activations / max(at_once, 1.0) * n,
+        "activations": 2.0 * one_microbatch.activations * n,
         "weights": n * (2.0 * held.weights + held.gradients),
     } == pytest.approx(moved, rel=1e-12)
 
