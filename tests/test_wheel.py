@@ -67,3 +67,14 @@ def test_wrong_file(elsewhere: Elsewhere) -> None:
 
     assert done.returncode == 1
     assert ("TRN101", 4) in {(d["code"], d["line"]) for d in json.loads(done.stdout)["diagnostics"]}
+
+
+def test_the_plugin_of_pytest_is_installed(elsewhere: Elsewhere) -> None:
+    folder = elsewhere.folder / "checked"
+    folder.mkdir()
+    page = "api_version: trnspec/v1\nkind: Source\nmetadata: {name: a, title: A}\nspec: {publisher: A, as_of: 2026-01, rank: third-party}\n"
+    (folder / "a.yaml").write_text(page)
+    pytest_ = (elsewhere.python, "-m", "pytest", "-W", "error")
+
+    assert 5 == elsewhere.run(*pytest_, cwd=folder).returncode
+    assert "1 passed" in elsewhere.reported(*pytest_, "--trnspec", ".", cwd=folder)

@@ -10,13 +10,12 @@ from importlib.util import find_spec
 import click
 import pytest
 
-from tests.support.programs import DATA, ROOT, Here
+from tests.support.programs import DATA, ROOT, Here, few_plans
 from trnspec.builtin import plugin as builtin
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand
 from trnspec.evaluation.page import LINES
-from trnspec.site import planner
 
 
 def commands() -> dict[str, click.Command]:
@@ -128,14 +127,7 @@ def prepare(here: Here, line: str) -> None:
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_run(here, line, monkeypatch) -> None:
     prepare(here, line)
-    # The plans of a site, for one model on one system: tests/site computes others.
-    for name, some in {
-        "MODELS": ("llama-3.1-8b",),
-        "TRAINED": ("trn1.32xlarge",),
-        "SERVED": (),
-        "COUNTS": (4,),
-    }.items():
-        monkeypatch.setattr(planner, name, some)
+    few_plans(monkeypatch)
     # A system that only a plugin describes.
     plugin = ("--catalog", NVIDIA) if "p5.48xlarge" in line else ()
     done = here(*shlex.split(line)[1:], *plugin)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import Runner, blocks
-from tests.support.programs import DATA, ROOT, Here
+from tests.support.programs import DATA, ROOT, Here, few_plans
 
 DOCS = ROOT / "docs"
 
@@ -81,6 +81,7 @@ PREPARED = {
 def test_every_block(page, tmp_path, monkeypatch, capsys) -> None:
     """In one namespace: later blocks use what earlier ones have made."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    few_plans(monkeypatch)
     file = DOCS / page
     if page in PREPARED:
         PREPARED[page](tmp_path, file.read_text(encoding="utf-8"))

@@ -25,7 +25,8 @@ def elsewhere() -> Elsewhere:
 )
 def test_every_command(elsewhere, tmp_path, page, commands) -> None:
     """What is installed is removed again, so each page begins where the reader does."""
-    session = Session(elsewhere.python.parent, tmp_path)
+    session, before = Session(elsewhere.python.parent, tmp_path), elsewhere.files()
 
     assert commands <= session.follow(ROOT / "docs" / f"{page}.md")
     assert "No plugins are installed.\n" == elsewhere.trnspec("plugin", "list")
+    assert before == elsewhere.files()

@@ -15,7 +15,7 @@ from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import RECOMPUTE, SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
-COUNT = 1_000
+COUNT = 500
 PARTS_OF_SAMPLES = [slice(100), pytest.param(slice(100, None), marks=pytest.mark.slow)]
 
 

@@ -29,7 +29,7 @@ from trnspec.site.accuracy import COLUMNS, scores
 from trnspec.site.build import build, write_site
 from trnspec.site.data import VALUE_FIELDS
 from trnspec.site.document_values import entry
-from trnspec.site.planner import LOADS, SERVED, _questions, cases
+from trnspec.site.planner import LOADS, MODELS, SERVED, TRAINED, _questions, cases
 from trnspec.site.serve import server
 
 GRAPH = graph()
@@ -311,3 +311,10 @@ def test_without_jinja(here, monkeypatch) -> None:
 
     assert 2 == result.status
     assert "pip install 'trnspec[site]'" in result.err
+
+
+def test_models_and_systems_of_plans_are_in_the_catalog() -> None:
+    catalog = trnspec.load()
+
+    assert {*MODELS} <= {*catalog.models}
+    assert {*TRAINED, *SERVED} <= {*catalog.servers}

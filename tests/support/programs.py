@@ -18,7 +18,7 @@ import tempfile
 import traceback
 import venv
 import warnings
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -192,6 +192,13 @@ def _run_in_fork(
             os._exit(status if isinstance(status, int) else 0 if status is None else 1)
 
 
+def few_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites have the plans of one model on one system."""
+    some = {"MODELS": ("llama-3.1-8b",), "TRAINED": ("trn1.32xlarge",), "SERVED": (), "COUNTS": (4,)}
+    for name, values in some.items():
+        monkeypatch.setattr(f"trnspec.site.planner.{name}", values)
+
+
 # The real git in a folder of a test.
 
 
@@ -298,13 +305,20 @@ def _temporary() -> Path:
     return folder
 
 
-@cache
-def wheel() -> Path:
-    """The wheel of this checkout, built once for all tests, by the process of pytest-xdist that needs it first."""
+@contextlib.contextmanager
+def _alone() -> Iterator[Path]:
+    """The folder that the processes of pytest-xdist share, for one of them at a time."""
     folder = Path(tempfile.gettempdir()) / f"trnspec-wheel-{os.environ['PYTEST_FIRST_PROCESS']}"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@cache
+def wheel() -> Path:
+    """The wheel of this checkout, built once for all tests, by the process of pytest-xdist that needs it first."""
+    with _alone() as folder:
         if not [*folder.glob("*.whl")]:
             pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
             Elsewhere(folder).reported(*pip)
@@ -312,18 +326,45 @@ def wheel() -> Path:
     return made
 
 
+@cache
+def _installed() -> Elsewhere:
+    """The wheel and pytest with what they need, installed once for all tests."""
+    made = wheel()
+    with _alone() as folder:
+        first = Elsewhere(folder)
+        if not (folder / "installed").exists():
+            venv.create(folder / "env")
+            # The pip of this environment, which need not be unpacked.
+            (site,) = (folder / "env" / "lib").glob("python*/site-packages")
+            (site / "pip").symlink_to(Path(importlib.import_module("pip").__file__ or "").parent)
+            pip = folder / "env" / "bin" / "pip"
+            pip.write_text(f"#!{first.python}\nimport runpy\nrunpy.run_module('pip', run_name='__main__')\n")
+            pip.chmod(0o755)
+            first.pip("install", made, "pytest")
+            (folder / "installed").touch()
+    return first
+
+
 def built(folder: Path, *more: str) -> Elsewhere:
-    """A new environment in a folder, with the wheel of this checkout, and with further distributions."""
+    """A new environment in a folder, with the wheel of this checkout, pytest, and further distributions."""
+    before, after = _installed().folder / "env", folder / "env"
+    # Files that are replaced or removed in one environment stay in the others.
+    shutil.copytree(before, after, symlinks=True, copy_function=os.link)
+    for script in (after / "bin").iterdir():
+        if not script.is_symlink() and bytes(before) in (contents := script.read_bytes()):
+            script.unlink()
+            script.write_bytes(contents.replace(bytes(before), bytes(after)))
+            script.chmod(0o755)
     made = Elsewhere(folder)
-    venv.create(folder / "env", with_pip=True)
-    made.pip("install", wheel(), *more)
+    if more:
+        made.pip("install", *more)
     return made
 
 
 @cache
 def with_pytest() -> Elsewhere:
-    """An environment with the wheel and pytest, for tests that remove again what they install."""
-    return built(_temporary(), "pytest")
+    """An environment for tests that remove again what they install."""
+    return built(_temporary())
 
 
 # A copy of the package that a test changes, as a contributor would, and the programs that run it.
