@@ -1,4 +1,4 @@
-"""Fuzzing: FUZZ_SECONDS of changed documents, queries, figures, overlays, editions, settings and tables (20 by default).
+"""Fuzzing: FUZZ_SECONDS of changed documents, queries, figures, overlays, editions, settings and tables (10 by default).
 
 ``make fuzz`` runs an hour. What it finds becomes a file in ``corpus``, which every run of the tests reads.
 """
@@ -169,7 +169,7 @@ def _fuzz(seconds: float, first: int) -> int:
 @pytest.mark.slow
 def test_fuzz(tell) -> None:
     """Every round has another seed: FUZZ_SEED is the first one, or ``random``, as ``make fuzz`` sets it."""
-    seconds = float(os.environ.get("FUZZ_SECONDS", "20"))
+    seconds = float(os.environ.get("FUZZ_SECONDS", "10"))
     chosen = os.environ.get("FUZZ_SEED", "1")
     first = random.randrange(10**9) if chosen == "random" else int(chosen)
     print(f"FUZZ_SEED={first}", flush=True)  # noqa: T201  # to repeat a run that fails

@@ -16,7 +16,7 @@ from trnspec.perf.work.layout import RECOMPUTE, SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
 COUNT = 500
-PARTS_OF_SAMPLES = [slice(100), pytest.param(slice(100, None), marks=pytest.mark.slow)]
+PARTS_OF_SAMPLES = [slice(50), pytest.param(slice(50, None), marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.perf.config_files import llama, mixtral, written
 from tests.support.engine import Rates
 from tests.support.evaluations import parts
 
-COUNT = 50
+COUNT = 25
 SIZES = {"bf16": 2, "fp8": 1}
 VOCABULARY = 32000
 

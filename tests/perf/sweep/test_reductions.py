@@ -31,7 +31,7 @@ def columns(result) -> list[list]:
 
 
 @pytest.mark.parametrize("kind", REDUCTIONS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(cuts=st.lists(st.integers(0, SIZE), max_size=4), order=st.randoms(use_true_random=False))
 def test_parts_merge_to_the_whole(kind, cuts, order) -> None:
     make = REDUCTIONS[kind]
