@@ -95,11 +95,12 @@ def written(tmp_path, text: str | bytes):
 
 
 HOSTILE = {
-    "empty": (b"", "no measurements"),
+    "empty": (b"", "rows.csv:1: the first line has no names of columns"),
     "only a header": ("kind,id\n", "no measurements"),
     "another table": ("a,b\n1,2\n", "a column named kind"),
     "binary": (bytes(range(256)) * 4, "cannot be read"),
     "utf-16": ("kind,id\ntrain,a\n".encode("utf-16"), "cannot be read"),
+    "too few cells": ("kind,id\ntrain\n", "rows.csv:2: fewer cells than columns"),
     "too many cells": ("kind,id\ntrain,a\ntrain,a,b\n", "rows.csv:3: more cells than columns"),
     "a cell without end": ('kind,id\n"' + "x" * 200_000 + "\n", "cannot be read"),
 }
@@ -124,7 +125,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
 
 
 def test_columns_and_cells_that_are_missing(tmp_path):
-    rows = records(written(tmp_path, "kind,id,model\ntrain,a\ntrain\ninfer,b,m\n"))
+    rows = records(written(tmp_path, "kind,id,model\ntrain,a,\ntrain,,\ninfer,b,m\n"))
     found = list(training_cases(shipped().graph, rows))
     assert [Skipped("a", "the row states no n_chips"), Skipped("line 3", "the row states no n_chips")] == found
 
