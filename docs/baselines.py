@@ -1,4 +1,4 @@
-"""Tables of docs/explanation/accuracy.md: plans against published runs and fleets, and trivial baselines of serving times."""
+"""Tables of docs/explanation/accuracy.md: plans against published runs and fleets, and trivial baselines of times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import training_runs  # noqa: E402  # benchmarks is a folder of scripts
 from tests.evaluators.planning import test_published_fleets as fleets  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
 
@@ -26,11 +26,6 @@ CONDITIONS = ("isl", "osl", "batch_conc", "tp")
 
 MANY = 32
 """Fleets that are planned together, so that rounding to whole servers has little effect."""
-
-PARTS = {"tpot": "TPOT", "ttft": "TTFT", "encoder": "encoders"}
-"""The phases of serving."""
-
-SETS = ("inference_neuron", "inference_neuron_2026", "inference_h100_reference", "serving_gpu")
 
 
 def plans(catalog: Any) -> list[list[str]]:
@@ -55,12 +50,17 @@ def plans(catalog: Any) -> list[list[str]]:
 
 
 def conditions() -> dict[tuple[str, str], Row]:
-    """The cells of each row of serving, by its table and name."""
+    """The cells of each row, by its table and name."""
     found = {}
-    for name in SETS:
-        with (ROOT / "catalog" / "measured" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            found |= {(name, row["id"]): row for row in csv.DictReader(file)}
+    for path in (ROOT / "catalog" / "measured").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            found |= {(path.stem, row.get("id", "")): row for row in csv.DictReader(file)}
     return found
+
+
+def _number(text: str | None) -> float:
+    """The number in a cell; 1 where it states none."""
+    return float(text) if text and text.replace(".", "", 1).isdigit() and float(text) else 1.0
 
 
 def constant_share(row: Row, others: Sequence[Row]) -> float:
@@ -68,38 +68,34 @@ def constant_share(row: Row, others: Sequence[Row]) -> float:
     return row["ideal"] * median(r["measured"] / r["ideal"] for r in others)
 
 
-def nearest(row: Row, others: Sequence[Row], cells: dict[tuple[str, str], Row]) -> float:
+def nearest(row: Row, others: Sequence[Row]) -> float:
     """The time as that of the nearest row of another model, by the ratios of its conditions, times the ratio of ideal times."""
-
-    def at(one: Row) -> list[float]:
-        stated = cells[one["set"], one["id"]]
-        return [log(one["ideal"]), *(log(float(stated.get(n) or 1.0)) for n in CONDITIONS)]
-
-    here = at(row)
-    best = min(others, key=lambda r: sum(abs(a - b) for a, b in zip(here, at(r), strict=True)))
+    best = min(others, key=lambda r: sum(abs(a - b) for a, b in zip(row["at"], r["at"], strict=True)))
     return row["ideal"] * best["measured"] / best["ideal"]
 
 
-def baselines(rows: Iterable[Row]) -> list[list[str]]:
-    """A line for each table of serving and phase: errors by fits without the model of a row, and of both baselines.
+def baselines(rows: Iterable[Row], phases: Mapping[str, str]) -> list[list[str]]:
+    """A line for each table of models and phase: errors by fits without the model of a row, and of both baselines.
 
     Args:
         rows: Rows with ``held_out``, or ``computed`` where no fit has seen them.
+        phases: The names of phases.
     """
     cells, groups = conditions(), {}
     for row in rows:
         own = row["held_out"] if row["seen"] else row["computed"]
-        if not row["skipped"] and (row["set"], row["id"]) in cells and own and row["part"] in PARTS:
-            groups.setdefault((row["set"], row["part"]), []).append(row | {"own": own})
+        if not row["skipped"] and row["model"] and own and row["calibration"]:
+            stated = cells[row["set"], row["id"]]
+            at = [log(row["ideal"]), *(log(_number(stated.get(n))) for n in CONDITIONS)]
+            groups.setdefault((row["set"], row["part"]), []).append(row | {"own": own, "at": at})
     lines = []
     for (name, part), some in sorted(groups.items()):
-        model = {id(row): cells[row["set"], row["id"]]["model"] for row in some}
         errors: dict[str, list[float]] = {"own": [], "share": [], "nearest": []}
+        by_model = {row["model"]: [r for r in some if r["model"] != row["model"]] for row in some}
         for row in some:
-            others = [r for r in some if model[id(r)] != model[id(row)]]
-            if not others:
+            if not (others := by_model[row["model"]]):
                 continue
-            times = {"own": row["own"], "share": constant_share(row, others), "nearest": nearest(row, others, cells)}
+            times = {"own": row["own"], "share": constant_share(row, others), "nearest": nearest(row, others)}
             for key, time in times.items():
                 errors[key].append(abs(time / row["measured"] - 1.0))
         if not errors["own"]:
@@ -109,6 +105,6 @@ def baselines(rows: Iterable[Row]) -> list[list[str]]:
         better = [
             text for key, text in (("share", "constant share"), ("nearest", "nearest row")) if means[key] < means["own"]
         ]
-        count = [f"{len(errors['own']):,}", str(len(set(model.values())))]
-        lines.append([f"`{name}`", PARTS[part], *count, *texts, " and ".join(better)])
+        count = [f"{len(errors['own']):,}", str(len(by_model))]
+        lines.append([f"`{name}`", phases[part], *count, *texts, " and ".join(better)])
     return lines

@@ -60,11 +60,12 @@ class AccuracyQuestion(Question):
         group="System",
         default=False,
     )
-    holdout: Holdout = axis(
+    holdout: tuple[Holdout, ...] = axis(
         "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), of a "
-        "chip, as if only its data sheet were known, or of a framework (not of collectives).",
+        "chip, as if only its data sheet were known, or of a framework (not of collectives); of model,chip a row by a fit "
+        "with neither. With parameters, seq or ranks the rows above the middle of its range (steps and serving).",
         group="System",
-        default="model",
+        default=("model",),
     )
     rows: bool = axis("List every row, as --format json and csv always do.", group="Output", default=False)
 

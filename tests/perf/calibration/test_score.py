@@ -9,10 +9,12 @@ from tests.support.engine import everything, shipped
 from tests.support.evaluations import keywords
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
+from trnspec.evidence import Evidence
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.score import KINDS, AccuracyRow, RowKind, score
+from trnspec.perf.lowering.calibrated import Calibrated
 
 run = keywords(inference_)
 
@@ -41,9 +43,11 @@ def cases_of(kind: str, some: list[dict[str, str]]) -> list[tuple[RowKind, list[
     return [(of, [c for c in of.read(everything(), some) if not isinstance(c, Skipped)]) for of in KINDS[kind]]
 
 
-def held(kind: str, some: list[dict[str, str]], holdout: Any = "model") -> dict[tuple[str, Any], float]:
-    """The rows of a table by fits to other rows."""
-    every = [of.refit(everything(), cases, holdout) for of, cases in cases_of(kind, some) if of.refit and cases]
+def held(kind: str, some: list[dict[str, str]], *holdout: Any) -> dict[tuple[str, Any], tuple[float, Calibrated]]:
+    """The rows of a table by fits to other rows, with the calibration that each has then."""
+    known = Calibrated(name="a", evidence=Evidence(kind="estimate", reason=""))
+    of_kind = [(of, [(case, known) for case in cases]) for of, cases in cases_of(kind, some)]
+    every = [of.refit(everything(), cases, holdout) for of, cases in of_kind if of.refit and cases]
     return {key: value for values in every for key, value in values.items()}
 
 
@@ -134,7 +138,10 @@ def test_rows_are_held_out(kind: str) -> None:
     """Each row has a value by fits to other models, and others by fits to other chips and frameworks, where there are several."""
     some = few(kind)
     cases = [c for _, of_kind in cases_of(kind, some) for c in of_kind]
-    by_model, by_chip, by_framework = (held(kind, some, holdout) for holdout in ("model", "chip", "framework"))
+    by_model, by_chip, by_framework, by_both = (
+        {key: value for key, (value, _) in held(kind, some, *holdout.split()).items()}
+        for holdout in ("model", "chip", "framework", "model chip")
+    )
     timed = {(c.id, part): c.measured(part) for c in cases for part in PARTS if part != "memory" and c.measured(part)}
     assert timed.keys() >= by_model.keys()
     assert len(by_model) > 0.8 * len(timed)
@@ -142,16 +149,30 @@ def test_rows_are_held_out(kind: str) -> None:
     assert 1e-3 < np.median(off) < 0.5
     assert by_chip.keys() <= timed.keys()
     assert len({c.chip for c in cases}) == 1 or by_chip != by_model
+    # A fit without the model and the chip has neither.
+    assert by_both.keys() == by_chip.keys()
+    assert not by_both or kind == "collective" or by_both not in (by_model, by_chip)
     # Collectives are fitted to each library.
     assert bool(by_framework) == (kind != "collective" and len({c.framework for c in cases}) > 1)
     assert not by_framework or by_framework not in (by_model, by_chip)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("train", "ranks"), ("train", "parameters"), ("infer", "seq")])
+def test_rows_above_the_middle_of_a_range(kind: str, name: Any) -> None:
+    """They are by a fit to the others, and their range ends below them."""
+    some = few(kind)
+    cases = {c.id: c for _, of_kind in cases_of(kind, some) for c in of_kind}
+    found = {row: known for (row, _), (_, known) in held(kind, some, name).items()}
+    assert found
+    assert set(found) < set(cases)
+    assert all(known.ranges[name][1] < cases[row].inputs[name] for row, known in found.items())
 
 
 def test_a_row_without_its_chip_is_transferred() -> None:
     """With the interval of other chips, which is never narrower; a row by a fit to other models stays an estimate."""
     table = {"t": few("matmul")}
     own, by_model, by_chip = (
-        score(everything(), table, **more) for more in ({}, {"refit": True}, {"refit": True, "holdout": "chip"})
+        score(everything(), table, **more) for more in ({}, {"refit": True}, {"refit": True, "holdout": ("chip",)})
     )
     assert {"estimate"} == {s.kind for s in own} == {s.kind for s in by_model}
     assert {"transferred"} == {s.kind for s in by_chip if s.held_out}

@@ -64,7 +64,7 @@ def scores() -> Iterator[tuple[str, str]]:
     for node in GRAPH.of(Calibration):
         graph = graph.replace(node.name, evolve(node.spec, rows=hashes))
     for holdout in ("model", "chip"):
-        found = [one for one in score(graph, tables, refit=True, holdout=holdout) if not one.skipped]
+        found = [one for one in score(graph, tables, refit=True, holdout=(holdout,)) if not one.skipped]
         for table in tables:
             some = [one for one in found if one.set == table]
             seen, held = sum(bool(one.seen) for one in some), [one.held_out for one in some]

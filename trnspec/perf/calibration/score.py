@@ -5,7 +5,7 @@ Each kind of rows has one way to read a table, to compute cases with a calibrati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from trnspec.errors import UsageError
 from trnspec.evidence import Kind as Evidence
 from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.fit_range import ranges
 from trnspec.perf.calibration.fits import inference, kernels, serving
 from trnspec.perf.calibration.fits.collectives import BASE, CollectiveRuns, fit_collectives
-from trnspec.perf.calibration.fits.fit import Holdout, fit
+from trnspec.perf.calibration.fits.fit import INPUTS, Holdout, splits
 from trnspec.perf.calibration.fits.inference import runs
+from trnspec.perf.calibration.fits.prior import TYPICAL
 from trnspec.perf.calibration.fits.training import batch, training
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped
 from trnspec.perf.calibration.measured.collectives import collective_cases
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
 Times = Mapping[Part, Any]
 """Values of cases by part, NaN where there is none."""
 
-HeldOut = dict[tuple[str, Part], float]
-"""Values by fits to other rows, by the name of the row and the part."""
+HeldOut = dict[tuple[str, Part], tuple[float, Calibrated]]
+"""Values by fits to other rows, with what they rest on, by the name of the row and the part."""
 
 COST = 8
 """Time to compute the rows of a fit by fits to other models, over that to score them."""
@@ -148,8 +150,8 @@ class RowKind:
         interval: Function from the catalog, a case, a part and a calibration to measured over computed values, low and high,
             and the kind of evidence.
         together: Function from a case to what is the same in all cases that are predicted together.
-        refit: Function from the catalog, cases and what is held out to values by fits to other rows, by row and part; ``None``
-            for rows that no calibration is fitted to.
+        refit: Function from the catalog, cases with their calibrations and what is held out to values by fits to other rows;
+            ``None`` for rows that no calibration is fitted to.
     """
 
     of: str
@@ -159,18 +161,18 @@ class RowKind:
     ideal: Callable[[Graph, Sequence[Any]], Times] | None = None
     variants: Callable[[Any, Calibrated], Iterable[Any]] = lambda _case, _applied: ()
     together: Callable[[Any], object] = lambda _: ()
-    refit: Callable[[Graph, Sequence[Any], Holdout], HeldOut] | None = None
+    refit: Callable[[Graph, Sequence[tuple[Any, Calibrated]], Collection[Holdout]], HeldOut] | None = None
 
     def scores(
-        self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str, *, elsewhere: bool = False
-    ) -> Iterator[tuple[AccuracyRow, Case | None, tuple[float, float]]]:
-        """The scores of rows, first of those that are skipped: each with its case, and with both ends of its interval elsewhere."""
+        self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str
+    ) -> Iterator[tuple[AccuracyRow, tuple[Case, Calibrated, float, float] | None]]:
+        """The scores of rows, first of those that are skipped; of others with the case, its calibration, least and largest value."""
         fitted = fitted_hashes(graph)
         chosen: dict[tuple[Any, ...], Calibrated] = {}
         groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
         for case in self.read(graph, rows):
             if isinstance(case, Skipped):
-                yield AccuracyRow(id=case.id, set=dataset, skipped=case.reason), None, (0.0, 0.0)
+                yield AccuracyRow(id=case.id, set=dataset, skipped=case.reason), None
                 continue
             key = case.chosen_by
             if key not in chosen:
@@ -182,7 +184,6 @@ class RowKind:
             predicted = self._predicted(graph, cases, known)
             for i, case in enumerate(cases):
                 own = chosen[case.chosen_by]
-                moved = evolve(own, evidence=evolve(own.evidence, kind="transferred")).at({}) if elsewhere else own
                 for part in (part for part in predicted if case.measured(part)):
                     ideal, value, least, largest = (float(each[i]) for each in predicted[part])
                     row = AccuracyRow(
@@ -191,15 +192,14 @@ class RowKind:
                         models=getattr(case, "models", ""), scale=getattr(case, "scale", ""),
                     )  # fmt: skip
                     if not known.name or np.isnan(value):
-                        yield row, case, (0.0, 0.0)
+                        yield row, None
                         continue
                     low, high, kind = self.interval(graph, case, part, own)
-                    other = self.interval(graph, case, part, moved) if elsewhere else (low, high)
                     row = evolve(
                         row, computed=value, low=least * low, high=largest * high, kind=kind, calibration=known.name,
                         seen=not fitted[known.name].isdisjoint(case.hashes),
                     )  # fmt: skip
-                    yield row, case, (least * other[0], largest * other[1])
+                    yield row, (case, own, least, largest)
 
     def _predicted(
         self, graph: Graph, cases: Sequence[Any], known: Calibrated
@@ -260,20 +260,42 @@ Fits = Iterable[tuple["FitModel", Sequence[Any]]]
 """Fits, each with its rows."""
 
 
-def _refit(fits: Callable[[Graph, Any], Fits], graph: Graph, cases: Sequence[Case], holdout: Holdout) -> HeldOut:
-    """Values by fits to other models, or to other chips or frameworks; none where all rows of a fit are of one."""
+def _refit(
+    fits: Callable[[Graph, Any], Fits],
+    graph: Graph,
+    rows: Sequence[tuple[Any, Calibrated]],
+    holdout: Collection[Holdout],
+) -> HeldOut:
+    """Values by fits to other models, chips or frameworks, or to less of an input; none where all rows of a fit are of one."""
     values: HeldOut = {}
-    for model, some in fits(graph, cases):
-        labels = model.folds(some) if holdout == "model" else [getattr(c, holdout) for c in some]
-        if len(set(labels)) > 1 or not (model.whole or holdout != "model"):
-            for part, errors in fit(model, some, (holdout,))[holdout].errors.items():
-                values |= _values(part, errors.cases, errors.held_out)
+    known = {case.id: calibration for case, calibration in rows}
+    inputs = not INPUTS.isdisjoint(holdout)
+    for model, some in fits(graph, [case for case, _ in rows]):
+        whole, parts = model.solve(some), model.timed(some, TYPICAL)
+        for kept, out in splits(model, some, holdout):
+            rest, unseen = ([c for c, chosen in zip(some, mask, strict=True) if chosen] for mask in (kept, out))
+            # Documents of one fit state one range.
+            inner: dict[tuple[Any, ...], list[Mapping[str, float]]] = {}
+            for case in rest if inputs else ():
+                inner.setdefault((*known[case.id].ranges.items(),), []).append(case.inputs)
+            left = {stated: ranges(each) for stated, each in inner.items()}
+            for part, times in model.times(unseen, model.solve(rest, start=whole)).items():
+                for case, time in zip(unseen, times, strict=True) if part in parts else ():
+                    if case.measured(part):
+                        own = known[case.id]
+                        values[case.id, part] = float(time), _without(own, holdout, left.get((*own.ranges.items(),)))
     return values
 
 
-def _values(part: Part, cases: Sequence[Case], errors: Any) -> HeldOut:
-    each = zip(cases, errors, strict=True)
-    return {(case.id, part): case.measured(part) * (1.0 + float(off)) for case, off in each}
+def _without(
+    known: Calibrated, holdout: Collection[Holdout], left: Mapping[str, tuple[float, float]] | None = None
+) -> Calibrated:
+    """A calibration without what is held out: with the range that is left of its inputs; else transferred, but without a model."""
+    if left:
+        return evolve(known, ranges=left)
+    return (
+        known if {*holdout} == {"model"} else evolve(known, evidence=evolve(known.evidence, kind="transferred")).at({})
+    )
 
 
 def _fits_of_steps(graph: Graph, cases: Sequence[TrainingCase]) -> Fits:
@@ -349,20 +371,23 @@ def _of_collective(
     return at.low, at.high, at.evidence.kind
 
 
-def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: Holdout) -> HeldOut:
+def _refit_collectives(
+    graph: Graph, rows: Sequence[tuple[CollectiveCase, Calibrated]], holdout: Collection[Holdout]
+) -> HeldOut:
     """By a fit without the rows of a size, or by that of the nearest other chip."""
     values: HeldOut = {}
     # Each library has a fit of its own, so that none can be left out.
-    for framework in sorted({c.framework for c in cases}) if holdout != "framework" else ():
-        used = [c for c in cases if c.framework in {framework, BASE.get(framework)}]
+    known = {case.id: calibration for case, calibration in rows}
+    for framework in sorted({c.framework for c, _ in rows}) if "framework" not in holdout else ():
+        used = [c for c, _ in rows if c.framework in {framework, BASE.get(framework)}]
         try:
             fits = fit_collectives(used, framework, partial(nearest, graph))
         except UsageError:
             continue
         for fitted in fits:
-            errors = fitted.main.held_out if holdout == "model" else fitted.main.elsewhere
-            if errors is not None:
-                values |= _values("collective", fitted.cases, errors)
+            errors = fitted.main.elsewhere if "chip" in holdout else fitted.main.held_out
+            for case, off in zip(fitted.cases, errors, strict=True) if errors is not None else ():
+                values[case.id, "collective"] = case.seconds * (1.0 + float(off)), _without(known[case.id], holdout)
     return values
 
 
@@ -489,7 +514,7 @@ def score(
     *,
     calibration: str = "auto",
     refit: bool = False,
-    holdout: Holdout = "model",
+    holdout: Collection[Holdout] = ("model",),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[AccuracyRow]:
     """The score of every row.
@@ -501,7 +526,7 @@ def score(
         tables: The rows of each table.
         calibration: Name of a calibration for all rows, ``none``, or ``auto``.
         refit: Also compute each row that was seen with a fit to the models, chips or frameworks other than its own.
-        holdout: Which of them.
+        holdout: What is left out of a fit; of several all are new to it.
         progress: Called with the work done and the work in all.
 
     Raises:
@@ -511,24 +536,23 @@ def score(
     total = sum(map(len, tables.values())) * (1 + COST * refit)
     done = 0
     advance = progress or (lambda _done, _total: None)
-    elsewhere = refit and holdout != "model"
-    scores: list[tuple[AccuracyRow, tuple[float, float]]] = []
+    scores: list[tuple[RowKind | None, AccuracyRow, tuple[Case, Calibrated, float, float] | None]] = []
     # Calibrations of several chips are of one fit if their rows are the same; collectives of all chips are one fit.
     fits = fitted_hashes(graph)
-    groups: dict[tuple[RowKind, frozenset[str]], dict[str, Case]] = {}
+    groups: dict[tuple[RowKind, frozenset[str]], dict[str, tuple[Case, Calibrated]]] = {}
     for name, rows in tables.items():
         for kind in dict.fromkeys(row["kind"] for row in rows):
             for of in KINDS.get(kind, ()):
-                found = [*of.scores(graph, rows, name, calibration, elsewhere=elsewhere)]
-                scores += sorted([(row, ends) for row, _, ends in found], key=lambda one: not one[0].skipped)
-                for row, case, _ in found:
-                    if case and row.seen and of.refit:
+                found = [*of.scores(graph, rows, name, calibration)]
+                scores += sorted([(of, *one) for one in found], key=lambda one: not one[1].skipped)
+                for row, about in found:
+                    if about and row.seen and of.refit:
                         fit_of = frozenset() if of.of == "collectives" else fits[row.calibration]
-                        groups.setdefault((of, fit_of), {})[row.id] = case
+                        groups.setdefault((of, fit_of), {})[row.id] = about[:2]
             if kind not in KINDS:
                 reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"
                 lines = [row.get("id") or f"line {line}" for line, row in enumerate(rows, 2) if row["kind"] == kind]
-                scores += [(AccuracyRow(id=line, set=name, skipped=reason), (0.0, 0.0)) for line in lines]
+                scores += [(None, AccuracyRow(id=line, set=name, skipped=reason), None) for line in lines]
         done += len(rows)
         advance(done, total)
     values: HeldOut = {}
@@ -538,11 +562,11 @@ def score(
         advance(done, total)
     advance(total, total)
     result = []
-    for row, (low, high) in scores:
-        if row.seen and row.part and (value := values.get((row.id, row.part))) is not None:
-            # By a fit to other chips or frameworks it is transferred.
-            more: dict[str, Any] = {"low": low, "high": high, "kind": "transferred"} if elsewhere else {}
-            result.append(evolve(row, held_out=value, **more))
+    for of, row, about in scores:
+        if of and about and row.part and row.seen and (row.id, row.part) in values:
+            (value, known), (case, _, least, largest) = values[row.id, row.part], about
+            low, high, kind = of.interval(graph, case, row.part, known)
+            result.append(evolve(row, held_out=value, low=least * low, high=largest * high, kind=kind))
         else:
             result.append(row)
     return result

@@ -13,7 +13,7 @@ from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits import inference, kernels, serving
-from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit, folds, for_chip, holdout_masks
+from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit, folds, for_chip, splits
 from trnspec.perf.calibration.fits.training import TYPICAL, training
 from trnspec.perf.calibration.groups import COVERAGE
 from trnspec.perf.calibration.measured.case import Case, Skipped
@@ -197,13 +197,36 @@ def test_a_chip_with_few_rows_has_the_interval_of_all() -> None:
     assert (found.main.low, found.main.high) == (found.groups[0].low, found.groups[0].high)
 
 
+@frozen
+class Row:
+    model: str
+    chip: str
+    framework: str = "f"
+
+
+def outs(some: list[Row], *holdout: Any) -> list[list[int]]:
+    return [out.astype(int).tolist() for _, out in splits(training(), some, holdout)]
+
+
 def test_chips_are_left_out_whole() -> None:
-    masks = holdout_masks(["m"] * 5, ["b", "a", "b", "c", "a"], "chip")
-    assert [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]] == [m.astype(int).tolist() for m in masks]
-    by_model = holdout_masks(["m", "n"] * 3, ["b"] * 6, "model")
-    assert [m.tolist() for m in folds(["m", "n"] * 3)] == [m.tolist() for m in by_model]
-    with pytest.raises(UsageError, match="with rows of b only, errors on another chip cannot be estimated"):
-        holdout_masks(["m", "n"], ["b", "b"], "chip")
+    some = [Row(model, chip) for model, chip in zip("mnmnm", "babca", strict=True)]
+    assert [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]] == outs(some, "chip")
+    assert [m.astype(int).tolist() for m in folds([row.model for row in some])] == outs(some, "model")
+    assert [] == outs(some, "framework")
+    with pytest.raises(UsageError, match="with rows of c only, errors on another chip cannot be estimated"):
+        fit(training(), [evolve(case, system=evolve(case.system, chip="c")) for case in cases(5, TRUE)], ("chip",))
+
+
+def test_of_a_model_and_a_chip_a_fit_has_neither() -> None:
+    some = [Row(f"m{i % 6}", chip) for i, chip in enumerate("ab" * 9)]
+    found = [*splits(training(), some, ("model", "chip"))]
+    assert [1] * len(some) == np.sum([out for _, out in found], axis=0).tolist()
+    for kept, out in found:
+        for by in ("model", "chip"):
+            held, fitted = (
+                {getattr(row, by) for row, chosen in zip(some, mask, strict=True) if chosen} for mask in (out, kept)
+            )
+            assert held.isdisjoint(fitted)
 
 
 @pytest.mark.parametrize(

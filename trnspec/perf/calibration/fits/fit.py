@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import attrs
@@ -14,15 +15,18 @@ from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
 from trnspec.perf.calibration.fits.search import SearchResult, Space, search
 from trnspec.perf.calibration.fits.uncertainty import Groups, Information
 from trnspec.perf.calibration.groups import COVERAGE, ENOUGH, GroupErrors, groups, quantile
-from trnspec.perf.calibration.measured.case import Part
+from trnspec.perf.calibration.measured.case import ModelCase, Part
 from trnspec.perf.calibration.transfer import Beyond
 from trnspec.perf.collectives.library import Library
 
 if TYPE_CHECKING:
-    from trnspec.perf.calibration.measured.case import Case, ModelCase
+    from trnspec.perf.calibration.measured.case import Case
 
-Holdout = Literal["model", "chip", "framework"]
-"""Groups that are held out together: all rows of a model, or of a chip."""
+Holdout = Literal["model", "chip", "framework", "parameters", "seq", "ranks"]
+"""What is held out together: all rows of a model, of a chip or of a framework; or those above the middle of the range of an input."""
+
+INPUTS = {"parameters", "seq", "ranks"}
+"""Inputs of steps and of requests."""
 
 Solution = TypeVar("Solution")
 AnyCase = TypeVar("AnyCase", bound="Case")
@@ -224,11 +228,13 @@ def fit(
     if len(cases) < least:
         raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {least}")
     found = model.solve(cases, prior)
-    seen, timed, labels = model.times(cases, found), model.timed(cases, prior), model.folds(cases)
+    seen, timed = model.times(cases, found), model.timed(cases, prior)
     unseen: dict[Holdout, Mapping[Part, Any]] = {}
     for holdout in holdouts:
-        others = [case.framework if holdout == "framework" else case.chip for case in cases]
-        masks = holdout_masks(labels, others, holdout, whole=model.whole)
+        masks = [out for _, out in splits(model, cases, (holdout,))]
+        if not masks:
+            only = model.folds(cases)[0] if holdout == "model" else getattr(cases[0], holdout)
+            raise UsageError(f"with rows of {only} only, errors on another {holdout} cannot be estimated")
         unseen[holdout] = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
     fits = {}
     for holdout in holdouts:
@@ -265,34 +271,47 @@ def held_out(
     return result
 
 
+def splits(model: FitModel, cases: Sequence[Case], holdout: Collection[Holdout]) -> Iterator[tuple[Any, Any]]:
+    """Masks of the rows of a fit, and of those that it computes: none of these has a model, chip or framework of the fit.
+
+    Args:
+        model: The fit of this kind of rows.
+        cases: The rows.
+        holdout: What is held out; of several all are new to the fit.
+    """
+    if name := next((name for name in holdout if name in INPUTS), ""):
+        yield from _above(cases, name)
+        return
+    by: dict[str, Any] = {"chip": [c.chip for c in cases], "framework": [c.framework for c in cases]}
+    labels = model.folds(cases)
+    each = [
+        folds(labels) if name == "model" and not model.whole else of_groups(by.get(name, labels)) for name in holdout
+    ]
+    for masks in itertools.product(*each):
+        kept, out = ~np.logical_or.reduce(masks), np.logical_and.reduce(masks)
+        if out.any():
+            yield kept, out
+
+
+def _above(cases: Sequence[Any], name: str) -> Iterator[tuple[Any, Any]]:
+    """Masks of rows up to the middle of the range of an input of their chip and framework, on a logarithmic scale, and of those above."""
+    if not all(isinstance(case, ModelCase) for case in cases):
+        return
+    values: dict[tuple[str, ...], list[float]] = {}
+    keys = [(c.chip, c.framework, c.models) for c in cases]
+    for key, case in zip(keys, cases, strict=True):
+        values.setdefault(key, []).append(case.inputs[name])
+    middles = {key: (min(each) * max(each)) ** 0.5 for key, each in values.items()}
+    out = np.array([case.inputs[name] > middles[key] for key, case in zip(keys, cases, strict=True)])
+    if out.any():
+        yield ~out, out
+
+
 def of_groups(labels: Sequence[str]) -> list[Any]:
     """Masks of the rows of each group; none where all are of one."""
     each = np.array(labels)
     names = sorted(set(labels))
     return [each == name for name in names] if len(names) > 1 else []
-
-
-def holdout_masks(groups: Sequence[str], others: Sequence[str], holdout: Holdout, *, whole: bool = False) -> list[Any]:
-    """Masks of the rows that are computed from a fit to the others.
-
-    Holding out one chip at a time shows the errors on a chip without rows in the fit.
-
-    Args:
-        groups: The model of each row.
-        others: The chip or the framework of each row.
-        holdout: ``model``, or which of these is held out.
-        whole: Whether each model is held out alone, instead of :func:`folds` of them.
-
-    Raises:
-        UsageError: All rows are of one of those that are to be held out.
-    """
-    if holdout == "model" and not whole:
-        return folds(groups)
-    labels = groups if holdout == "model" else others
-    masks = of_groups(labels)
-    if not masks:
-        raise UsageError(f"with rows of {labels[0]} only, errors on another {holdout} cannot be estimated")
-    return masks
 
 
 def folds(groups: Sequence[str]) -> list[Any]:
