@@ -497,7 +497,7 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "fit has, and rows by fits without their model and without their chip or framework (`--holdout model,chip`). `same rows` are the mean errors",
         "of those of these rows that are estimates too: as estimates, and by their kind. `width` is the ratio of the ends of the interval.",
         "Estimates of the time to first token are inside less often than 70 %: their intervals count configurations, and most of those of dense",
-        "models with NxD Inference are of 4 of 8 models; the others, half of them with linear attention in PyTorch, take 0.6 to 10 times as long.",
+        "models with NxD Inference are of 3 of 8 models; the others, three of them with linear attention in PyTorch, take 0.65 to 9.5 times as long.",
         "",
         *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "inside", "width"], of_kinds, 2),
         "",
