@@ -514,7 +514,7 @@ def score(
     *,
     calibration: str = "auto",
     refit: bool = False,
-    holdout: Collection[Holdout] = ("model",),
+    holdout: Sequence[Holdout] = ("model",),
     progress: Callable[[int, int], None] | None = None,
 ) -> list[AccuracyRow]:
     """The score of every row.
@@ -562,10 +562,10 @@ def score(
         advance(done, total)
     advance(total, total)
     result = []
-    for of, row, about in scores:
-        if of and about and row.part and row.seen and (row.id, row.part) in values:
+    for row_kind, row, about in scores:
+        if row_kind and about and row.part and row.seen and (row.id, row.part) in values:
             (value, known), (case, _, least, largest) = values[row.id, row.part], about
-            low, high, kind = of.interval(graph, case, row.part, known)
+            low, high, kind = row_kind.interval(graph, case, row.part, known)
             result.append(evolve(row, held_out=value, low=least * low, high=largest * high, kind=kind))
         else:
             result.append(row)
