@@ -54,7 +54,7 @@ Times = Mapping[Part, Any]
 """Values of cases by part, NaN where there is none."""
 
 HeldOut = dict[tuple[str, Part], tuple[float, Calibrated]]
-"""Values by fits to other rows, with what they rest on, by the name of the row and the part."""
+"""Values by fits to other rows, with the calibration, by the name of the row and the part."""
 
 COST = 8
 """Time to compute the rows of a fit by fits to other models, over that to score them."""
