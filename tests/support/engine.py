@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
-from trnspec_inferentia import plugin as inferentia
-from trnspec_nvidia import plugin as nvidia
 
+from tests.support.programs import ROOT
 from trnspec.api import graph, load
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
@@ -28,7 +27,7 @@ from trnspec.perf.work.validity import check
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.
 
-FOLDERS = (*map(str, nvidia.catalogs), *map(str, inferentia.catalogs))
+FOLDERS = tuple(f"{ROOT}/plugins/trnspec-{name}/src/trnspec_{name}/catalog" for name in ("nvidia", "inferentia"))
 
 
 @functools.cache
