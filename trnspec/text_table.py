@@ -348,19 +348,21 @@ class TableLayout:
 def fit(table: TextTable, width: int) -> TableLayout:
     """The table in a width: wrapped, with the columns hidden that do not fit."""
     rows = [r if isinstance(r, str) else tuple(shown(c) for c in r) for r in table.rows]
-    full, least = [], []
+    full, least, broken = [], [], []
     for i, column in enumerate(table.columns):
         cells = [r[i] for r in rows if not isinstance(r, str)]
         full.append(max(map(columns_of, [*column.name.split("\n"), *cells])))
         narrowest = max(map(_longest_word, cells), default=0) if column.wrap else max(map(columns_of, cells), default=0)
         least.append(min(full[-1], max(_longest_word(column.name), narrowest)))
+        broken.append(max(map(columns_of, {*column.name, *"".join(cells)}), default=1))
     chosen = list(range(len(table.columns)))
     may_hide = sorted(
         (i for i in chosen[1:] if not table.columns[i].keep), key=lambda i: (table.columns[i].importance, -i)
     )
     while may_hide and _total([least[i] for i in chosen]) > width:
         chosen.remove(may_hide.pop(0))
-    widths = _narrowed([full[i] for i in chosen], [least[i] for i in chosen], width)
+    limits = [least[i] for i in chosen], [broken[i] for i in chosen]
+    widths = _narrowed([full[i] for i in chosen], limits, width)
     hidden = tuple(c.label for i, c in enumerate(table.columns) if i not in chosen)
     kept = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in rows)
     columns = tuple(table.columns[i] for i in chosen)
@@ -381,12 +383,12 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GUTTER) * (len(widths) - 1)
 
 
-def _narrowed(full: list[int], least: list[int], width: int) -> list[int]:
-    """The widths, the widest made narrower again and again; first down to ``least``, then as far as it takes."""
+def _narrowed(full: list[int], limits: Iterable[list[int]], width: int) -> list[int]:
+    """The widths, the widest made narrower again and again, down to the first limits, then down to the next."""
     widths = list(full)
-    for limits in (least, [1] * len(widths)):
+    for least in limits:
         while _total(widths) > width:
-            wider = [i for i, w in enumerate(widths) if w > limits[i]]
+            wider = [i for i, w in enumerate(widths) if w > least[i]]
             if not wider:
                 break
             widths[max(wider, key=lambda i: widths[i])] -= 1
