@@ -13,7 +13,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluators.planning.training import considered, default_batch
+from trnspec.evaluators.planning.training import considered, default_batches
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.graph.quotes import chosen
 from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
@@ -155,11 +155,38 @@ def test_a_looser_goal_never_worsens_the_objective(goal, objective) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "ranks", "batch"),
-    [(10e12, 1024, 2048), (10e12, 96, 2016), (10e12, 2304, 2304), (1e9, 3, 9), (1e6, 64, 1)],
+    ("tokens", "ranks", "batches"),
+    [
+        (10e12, 1024, (2048,)),
+        (10e12, 96, (2016,)),
+        (10e12, 2304, (2304,)),
+        (10e12, 3072, (2304, 1536)),
+        (1e9, 3, (9,)),
+        (1e6, 64, (1,)),
+    ],
 )
-def test_the_default_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(tokens, ranks, batch) -> None:
-    assert default_batch(tokens, 8192, ranks) == batch
+def test_the_default_batches_are_multiples_of_as_many_replicas_as_there_may_be(tokens, ranks, batches) -> None:
+    assert default_batches(tokens, 8192, ranks) == batches
+
+
+def test_counts_between_powers_of_two_are_not_slower_than_the_smaller_one() -> None:
+    """With one sequence on each replica the batch is one that all replicas divide."""
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), count=(32, 48, 64), tp=(8,), objective="chips")
+    times = [row["run_time"] for row in rows(found)]
+
+    assert times == sorted(times, reverse=True)
+    assert times[1] < 0.8 * times[0]
+
+
+def test_measured_degrees_are_of_connected_chips() -> None:
+    """A server of one chip has two cores: the measured tensor-parallel degrees, 8 and 32, would be on the network."""
+    found = plan(CAT, **SMALL | {"model": "llama-3.1-8b", "recompute": ("full",)}, on=("trn1.2xlarge*8",))
+    free = plan(
+        CAT, **SMALL | {"model": "llama-3.1-8b", "recompute": ("full",)}, on=("trn1.2xlarge*8",), tp=(1, 2, 4, 8)
+    )
+
+    assert found["layout"] == free["layout"]
+    assert found.suggestions[0].inputs["tp"] <= 4
 
 
 @pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])

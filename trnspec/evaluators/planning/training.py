@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -30,6 +31,7 @@ from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
+from trnspec.perf.calibration.fit_range import near_ranks
 from trnspec.perf.goodput import (
     CHECKPOINT_RATE,
     CHECKPOINT_STALL,
@@ -47,7 +49,7 @@ from trnspec.perf.goodput import (
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -207,7 +209,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:
     """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
-    free = _plan(catalog, q, best.systems, goals, measured=False)
+    free = _plan(catalog, evolve(q, global_batch=best.layout.global_batch), best.systems, goals, measured=False)
     return free if free.step[0] * NOTABLE < best.step[0] else None
 
 
@@ -254,11 +256,20 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
     counts = [int(fixed)] if fixed else q.count
     if not counts:
         return _counted(catalog, q, name, goals)
+    return _feasible(partial(_plan, catalog, q, f"{name}*{count}", goals) for count in counts)
+
+
+def _feasible(each: Iterable[Callable[[], RunPlan]]) -> list[RunPlan]:
+    """The plans of which there is one.
+
+    Raises:
+        RefusalError: There is none; the last reason.
+    """
     found: list[RunPlan] = []
     refused: list[RefusalError] = []
-    for count in counts:
+    for plan in each:
         try:
-            found.append(_plan(catalog, q, f"{name}*{count}", goals))
+            found.append(plan())
         except RefusalError as error:
             refused.append(error)
     if not found:
@@ -351,8 +362,17 @@ def _plan(  # the parts of a question
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     # A bound is that of all layouts.
     compared = measured and estimator.calibration.coverage > 0.0
-    degrees = measured_degrees(catalog.graph, estimator.system.chip, estimator.dims) if compared else {}
-    layout = _layout(q, estimator, seq, goals.tokens, degrees)
+    degrees = _degrees(catalog, estimator) if compared else {}
+    batch, *others = (
+        (q.global_batch,) if q.global_batch else default_batches(goals.tokens, seq, int(estimator.system.ranks))
+    )
+    if others:
+        each = (
+            partial(_plan, catalog, evolve(question, global_batch=n), on, goals, measured=measured)
+            for n in (batch, *others)
+        )
+        return min(_feasible(each), key=lambda plan: rank(plan, "time", goals))
+    layout = _layout(q, estimator, seq, batch, degrees)
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
@@ -427,19 +447,28 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     return spare_servers(goals.repair * estimator.system.chips / goals.mtbf[0]) / max(servers, 1.0)
 
 
+def _degrees(catalog: Catalog, estimator: Estimator) -> dict[str, tuple[int, ...]]:
+    """The degrees that were measured with models like one; none if no tensor-parallel one fits on chips that are connected.
+
+    In all measurements tensor parallelism is between chips that are connected without the network.
+    """
+    degrees, most = measured_degrees(catalog.graph, estimator.system.chip, estimator.dims), near_ranks(estimator.system)
+    tp = tuple(ranks for ranks in degrees.get("tp", ()) if ranks <= most)
+    return degrees | {"tp": tp} if tp else {}
+
+
 def _layout(
     q: PlanTrainingQuestion,
     estimator: Estimator,
     seq: int,
-    tokens: float,
+    batch: int,
     degrees: Mapping[str, tuple[int, ...]],
 ) -> Layout:
-    """The fastest feasible layout, of some degrees if one of them is feasible; without a global batch at the default.
+    """The fastest feasible layout, of some degrees if one of them is feasible.
 
     Raises:
         RefusalError: ``no-layout``: none is feasible.
     """
-    batch = q.global_batch or default_batch(tokens, seq, int(estimator.system.ranks))
     open_: dict[str, Any] = {
         n: v for n, v in degrees.items() if getattr(q, n) is None and (n != "ep" or estimator.dims.experts)
     }
@@ -458,8 +487,11 @@ def _layout(
     raise RefusalError("no-layout", message, place="on", hint=hint)
 
 
-def default_batch(tokens: float, seq: int, ranks: int) -> int:
-    """The default global batch of a run, as a number that some ranks divide evenly [sequences].
+def default_batches(tokens: float, seq: int, ranks: int) -> tuple[int, ...]:
+    """The default global batches of a run, as numbers that some ranks divide evenly [sequences].
+
+    Where the ranks are not a power of two, there may be two: as many replicas divide the first as leave each at least two
+    sequences, and as leave each one the second. They are within a third of the default, whose optimum is broad.
 
     Args:
         tokens: Tokens of the run.
@@ -468,9 +500,8 @@ def default_batch(tokens: float, seq: int, ranks: int) -> int:
     """
     default = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
     odd = ranks // (ranks & -ranks)
-    # As many replicas as there may be divide it; it is within a quarter of the default, whose optimum is broad.
-    unit = odd << max(0, (min(default // 2, ranks) // odd).bit_length() - 1)
-    return max(1, round(default / unit)) * unit
+    units = [odd << max(0, (min(most, ranks) // odd).bit_length() - 1) for most in (default // 2, default)]
+    return tuple(dict.fromkeys(max(1, round(default / unit)) * unit for unit in units))
 
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:

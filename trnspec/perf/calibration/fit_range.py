@@ -43,8 +43,7 @@ def training_inputs(d: Dimensions, layout: Layout) -> Inputs:
 
 def collective_inputs(system: LoweredSystem, size: float, ranks: float) -> Inputs:
     """The inputs of a collective, by the names of :class:`trnspec.model.calibration.FittedOn`."""
-    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
-    return {"size": max(size, 1.0), "ranks": ranks, "servers": float(ceil(ranks / near))}
+    return {"size": max(size, 1.0), "ranks": ranks, "servers": float(ceil(ranks / near_ranks(system)))}
 
 
 def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
@@ -58,10 +57,14 @@ def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
     }
 
 
+def near_ranks(system: LoweredSystem) -> float:
+    """The ranks that are connected without the network."""
+    return max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
+
+
 def scale_of(system: LoweredSystem, ranks: float) -> Scale:
     """Class of the number of chips of some ranks: those connected without the network, up to 512, or more."""
-    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
-    if ranks <= near:
+    if ranks <= near_ranks(system):
         return "server"
     return "cluster" if ranks <= CLUSTER * system.ranks_per_chip else "large"
 
