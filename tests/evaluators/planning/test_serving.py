@@ -99,6 +99,24 @@ def test_times_with_a_wide_interval_are_bounds() -> None:
     assert [a.value for a in found.answers] == [a.value for a in bound.answers]
 
 
+def test_chips_without_links_serve_with_aggregated_replicas() -> None:
+    """How several are linked is not known, so that no pool sends the KV cache to another one."""
+    found = plan(
+        CAT, **QUESTION | {"on": ("trainium2",), "pools": ("aggregated", "disaggregated"), "rate": 40.0, "tp": ()}
+    )
+
+    assert int(found["system"].partition("*")[2]) > 1
+    assert {row["pools"] for row in rows(found)} == {"aggregated"}
+
+
+def test_percentiles_that_are_near_saturation_at_the_slow_end_have_no_interval() -> None:
+    """A factor of more than 8 would be no information; the note states the slow end."""
+    tpot = [plan(CAT, **QUESTION | {"tp": (8,), "rate": rate}).answer("time_per_output_token") for rate in (5.0, 90.0)]
+
+    assert [(one.low is None, one.high is None) for one in tpot] == [(False, False), (True, True)]
+    assert re.search(r"no interval: [\d.,]+ m?s at the slow end, [\d.]+ times the fast one$", tpot[1].note)
+
+
 LIMITS = [("llama-3.1-8b", 200.0, 0.5, 0.02), ("llama-3.3-70b", 20.0, 1.0, 0.03)]
 
 

@@ -189,6 +189,11 @@ def test_measured_degrees_are_of_connected_chips() -> None:
     assert found.suggestions[0].inputs["tp"] <= 4
 
 
+def test_a_chip_alone_has_a_plan_for_one() -> None:
+    """How several are linked is not known."""
+    assert [row["system"] for row in rows(plan(CAT, **SMALL, on=("trainium1",)))] == ["trainium1*1"]
+
+
 @pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])
 def test_limits_that_no_plan_meets(limits) -> None:
     question = {**SMALL, "on": ("trn1.32xlarge",), "count": (2, 4)}

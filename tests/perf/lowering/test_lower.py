@@ -202,13 +202,20 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
         ("trn1.32xlarge*-1", "is not a system"), ("trn1.32xlarge*1.5", "is not a system"),
         ("trn1.32xlarge*2*2", "is not a system"), ("TRN1.32XLARGE", "is not a system"),
         ("trn1.32xlarge*1" + 400 * "0", "is not a system"), ("trn1.32xlarge\n*2\nx", "is not a system"),
-        ("trainium1*2", "is a chip, and how 2 of them are linked is not known"),
         ("neuronlink-v2", "has no chips"), ("llama-3.1-8b", "has no chips"),
     ],
 )  # fmt: skip
 def test_refuses_names_that_are_not_systems(on, reported):
     with pytest.raises(UsageError, match=reported):
         lower(everything(), on)
+
+
+def test_links_between_chips_alone_are_not_known():
+    with pytest.raises(
+        RefusalError, match="^trainium1 is a chip, and how 2 of them are linked is not known"
+    ) as refused:
+        lower(everything(), "trainium1*2")
+    assert refused.value.reason == "unknown-topology"
 
 
 @pytest.mark.parametrize(

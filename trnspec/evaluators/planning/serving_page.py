@@ -173,6 +173,9 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
         if best.spread is not None and high is None:
             # Without an upper end it is an estimate all the same, and not a bound.
             note, low = f"{note}; saturated at the slow end of the interval", None
+        elif low is not None and high is not None and high > WIDEST * low:
+            note = f"{note}; no interval: {measure(high, 's')} at the slow end, {high / low:.2g} times the fast one"
+            low = high = None
         yield Answer(name, value, "s", low, high, note, kind)
     cost = best.million_tokens(lengths.osl)
     if cost is not None:

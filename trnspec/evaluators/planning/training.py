@@ -293,7 +293,7 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
         try:
             plans[count] = _plan(catalog, q, f"{name}*{count}", goals)
         except RefusalError as error:
-            if error.reason != "no-layout":
+            if error.reason != "no-layout" and not plans:
                 raise
             refused.append(error)
         return plans.get(count)

@@ -203,9 +203,11 @@ class _Lowering:
         node = self.node
         if isinstance(node.spec, Chip):
             if self.count > 1:
-                raise UsageError(
-                    f"{node.name} is a chip, and how {self.count} of them are linked is not known; "
-                    "name a server or an UltraServer"
+                raise RefusalError(
+                    "unknown-topology",
+                    f"{node.name} is a chip, and how {self.count} of them are linked is not known",
+                    place="on",
+                    hint="a server or an UltraServer",
                 )
             return None
         servers = composition.server_occurrences(self.graph, node)
