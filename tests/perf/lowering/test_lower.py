@@ -211,9 +211,7 @@ def test_refuses_names_that_are_not_systems(on, reported):
 
 
 def test_links_between_chips_alone_are_not_known():
-    with pytest.raises(
-        RefusalError, match="^trainium1 is a chip, and how 2 of them are linked is not known"
-    ) as refused:
+    with pytest.raises(RefusalError, match="a chip, and how 2 of them are linked is not known") as refused:
         lower(everything(), "trainium1*2")
     assert refused.value.reason == "unknown-topology"
 
