@@ -86,3 +86,11 @@ def test_rows_of_the_chip_and_the_dtype_come_first():
     assert not {"chip", "dtype"} & {o.input for o in same.differences}
     other = nearest_row(graph, fit.name, inputs, chip="a100-80gb", dtype="fp64")
     assert {"chip", "dtype"} <= {o.input for o in other.differences}
+
+
+def test_dense_rows_for_a_model_with_experts_are_a_difference() -> None:
+    """No model with experts was trained on Trainium1."""
+    near = nearest_row(shipped().graph, "trainium1-neuron", {"tp": 8.0}, "mixtral-8x7b", experts=True)
+
+    assert near is not None
+    assert "models with experts, fitted on dense" in [str(one) for one in near.differences]

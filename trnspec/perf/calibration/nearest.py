@@ -85,8 +85,9 @@ def nearest_row(  # what a row is compared by
         if name in nearest.inputs and (factor := _factor(value, nearest.inputs[name])) >= FAR
     ]
     measured = nearest.dtypes[0] if nearest.dtypes and dtype not in nearest.dtypes else dtype
-    names = (("model", model, nearest.model), ("kind", collective, nearest.collective), ("chip", chip, nearest.chip),
-             ("dtype", dtype, measured))  # fmt: skip
+    forms = [{True: "with experts", False: "dense", None: ""}[each] for each in (experts, nearest.experts)]
+    names = (("model", model, nearest.model), ("models", *forms), ("kind", collective, nearest.collective),
+             ("chip", chip, nearest.chip), ("dtype", dtype, measured))  # fmt: skip
     other = [Outside(input=name, value=text, low=known) for name, text, known in names if text and known != text]
     return Nearest(id=nearest.id, set=nearest.set, differences=(*sorted(outside, key=lambda o: -o.factor), *other))
 
