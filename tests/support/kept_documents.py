@@ -1,18 +1,22 @@
-"""The documents of the repository's own catalogs are parsed once in a process, however many tests load a catalog.
+"""The repository's own catalogs are parsed and linked once in a process, however many tests load them.
 
-Documents and nodes are frozen.  A file is read each time; what is kept is the document of its bytes, so that a copy of a
-catalog need not be parsed either, and a changed file is.  Everything after parsing is done anew for each catalog: names,
-references, overlays, dates and rules.
+Documents, nodes and graphs are frozen.  What is kept is the document of a file's bytes, so that a copy of a catalog need
+not be parsed either, and a changed file is; and the graph of the same documents.
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
 from trnspec import api
+from trnspec.checks import runner
+from trnspec.diagnostics import Diagnostic
+from trnspec.graph.graph import Graph
 from trnspec.loading import index
-from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.lsp import documents
 from trnspec.plugins.api import Registry
 from trnspec.testing import helpers
@@ -25,22 +29,34 @@ _documents: dict[bytes, Document] = {}
 # By identity, which no other object takes as long as document and registry are kept beside the result.
 _identities: set[int] = set()
 _results: dict[tuple[int, int, bool, str, int], tuple[Registry, LoadResult]] = {}
+_loaded: set[int] = set()
+_linked: dict[tuple[Any, ...], tuple[Graph, list[Diagnostic]]] = {}
+_states: dict[str, tuple[tuple[int, int, int], Document]] = {}
 
 
 def _read_file(path: str | os.PathLike[str]) -> Document:
     name = os.fspath(path)
+    own = name.startswith(_FOLDERS)
+    if own and name in _states and _states[name][0] == _state(name):
+        return _states[name][1]
     try:
         text = Path(name).read_bytes() if Path(name).is_file() else b""
     except (OSError, ValueError):
         text = b""
-    if name.startswith(_FOLDERS) and text not in _documents:
+    if own and text not in _documents:
         _documents[text] = read_file(path)
         _identities.add(id(_documents[text]))
+        _states[name] = (_state(name), _documents[text])
     document = _documents.get(text)
     # The places of problems are those of one file.
     if document is None or document.problems:
         return read_file(path)
     return document if document.file == name else evolve(document, file=name)
+
+
+def _state(name: str) -> tuple[int, int, int]:
+    found = Path(name).stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _load_document(
@@ -56,7 +72,20 @@ def _load_document(
     key = (id(document), id(registry), target, plugin, layer)
     if key not in _results:
         _results[key] = (registry, load_document(document, registry, target=target, plugin=plugin, layer=layer))
+        _loaded.add(id(_results[key][1]))
     return _results[key][1]
+
+
+def _link(results: Iterable[LoadResult], **how: bool) -> tuple[Graph, list[Diagnostic]]:
+    results = tuple(results)
+    key = (tuple(map(id, results)), *how.items())
+    if not _loaded.issuperset(key[0]):
+        return link(results, **how)
+    if key not in _linked:
+        _linked[key] = link(results, **how)
+    linked, diagnostics = _linked[key]
+    # The list is added to.
+    return linked, [*diagnostics]
 
 
 def keep() -> None:
@@ -65,3 +94,5 @@ def keep() -> None:
         module.read_file = _read_file  # type: ignore[attr-defined]
     for module in (api, helpers, documents):
         module.load_document = _load_document  # type: ignore[attr-defined]
+    for module in (api, runner):
+        module.link = _link  # type: ignore[attr-defined]
