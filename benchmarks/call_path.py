@@ -33,7 +33,9 @@ INPUTS: dict[str, dict[str, Any]] = {
 def path_of(evaluator: str) -> Counter[tuple[str, str]]:
     """The number of calls of each function, by its file and its name, in the order of the first calls."""
     catalog = trnspec.load()
-    import_module(f"trnspec.evaluators.{evaluator}")
+    evaluate = trnspec.evaluate
+    for module in (f"evaluators.{evaluator}", "evaluation.runner"):
+        import_module(f"trnspec.{module}")
     calls: Counter[tuple[str, str]] = Counter()
 
     def count(frame: FrameType, event: str, _: object) -> None:
@@ -44,7 +46,7 @@ def path_of(evaluator: str) -> Counter[tuple[str, str]]:
 
     sys.setprofile(count)
     try:
-        trnspec.evaluate(evaluator, catalog, **INPUTS[evaluator])
+        evaluate(evaluator, catalog, **INPUTS[evaluator])
     finally:
         sys.setprofile(None)
     return calls

@@ -14,7 +14,7 @@ from tests.support.programs import ROOT
 from trnspec import yaml
 
 MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py"))
-MOST_LINES = 600
+MOST_LINES = 660
 MOST_ENTRIES = 32
 """Packages, modules and data files directly in ``trnspec/``."""
 MOST_MODULES = 15

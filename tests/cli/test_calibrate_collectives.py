@@ -9,7 +9,7 @@ from trnspec.api import load
 from trnspec.evaluators.collective import run
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row_hashes
+from trnspec.perf.calibration.measured.cells import fitted_hashes, records, row_hashes
 
 TABLE = shipped() / "measured" / "collectives_neuron.csv"
 ABOUT = ("--software", "Neuron collectives", "--era", "2027", "--source", "xpu-perf-b841954")

@@ -12,10 +12,10 @@ import pytest
 import trnspec
 from tests.support.programs import ROOT
 from trnspec.model.calibration import Calibration
-from trnspec.perf.lowering.system import Efficiency
+from trnspec.perf.lowering.machine import Efficiency
 from trnspec.perf.training.step import PARTS
-from trnspec.perf.work.flops import CONVENTIONS
 from trnspec.perf.work.layout import SCHEDULES
+from trnspec.perf.work.transformer import CONVENTIONS
 
 sys.path.insert(0, str(ROOT / "docs"))
 from reference_pages import FORMULAS, linked, pages
@@ -83,7 +83,7 @@ def test_named_functions_exist() -> None:
     unknown |= {file for file in files if not any((folder / file).exists() for folder in folders)}
 
     assert set() == unknown
-    assert {"perf.training.parts.tensor_parallel_all_reduce", "perf.training.bubble.equal_bubble"} < dotted
+    assert {"perf.training.step.tensor_parallel_all_reduce", "perf.training.bubble.equal_bubble"} < dotted
 
 
 def _resolves(name: str) -> bool:
@@ -95,7 +95,7 @@ def _resolves(name: str) -> bool:
 
 
 PARTS_OF = {
-    "perf.training.parts": {"microbatch", "all_reduce_latency", "all_reduce_s_per_byte"},
+    "perf.training.step": {"step", "least_time", "microbatch", "all_reduce_latency", "all_reduce_s_per_byte"},
     "perf.serving.forward_pass": {
         *("selected", "context_at", "within", "whole_heads", "cache_share", "head_share", "summed"),
         *("score_rows", "cache_bytes", "kept_bytes"),

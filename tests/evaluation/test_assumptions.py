@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
-from trnspec.evaluation.assumptions import as_mapping, claims
+from trnspec.evaluation.runner import as_mapping, claims
 
 CATALOG = trnspec.load()
 TRAINING = {"model": "llama-3.1-8b", "seq": 8192, "global_batch": 64, "tp": 8, "zero": 1, "must_fit": False}

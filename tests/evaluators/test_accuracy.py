@@ -17,7 +17,7 @@ from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.document_text import document_text
-from trnspec.perf.calibration.measured.tables import records, row_hashes
+from trnspec.perf.calibration.measured.cells import records, row_hashes
 from trnspec.perf.calibration.score import score
 from trnspec.testing import EvaluatorConformance
 

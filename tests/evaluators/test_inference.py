@@ -19,7 +19,7 @@ from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, serving_cases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.lowering.system import Efficiency
+from trnspec.perf.lowering.machine import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.plugins.api import Evaluator
 

@@ -13,7 +13,7 @@ from trnspec.measure.collectives import KINDS, collectives
 from trnspec.measure.device import device_of
 from trnspec.measure.shapes import SMALL, Layer
 from trnspec.measure.timing import Effort, measured
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 
 torch = pytest.importorskip("torch", reason="measuring needs PyTorch, the extra measure")
 

@@ -17,13 +17,11 @@ from tests.support.engine import (
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.roofline import pieces
-from trnspec.perf.training.parts import attention_scores, layer_seconds_per_token
-from trnspec.perf.work.flops import span
+from trnspec.perf.training.step import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import attended_keys, transformer
+from trnspec.perf.work.transformer import attended_keys, span, transformer
 
 ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {
     # Multi-token prediction is not part of the forward pass.
@@ -48,7 +46,7 @@ def test_parameters(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seq", [128.0, 4096.0, 131072.0])
 def test_forward_work(name, seq):
-    """Matrices of all layers and scores, as ``trnspec.perf.work.flops`` counts them, causal or not, windows or none."""
+    """Matrices of all layers and scores, as ``trnspec.perf.work.transformer`` counts them, causal or not, windows or none."""
     d = ALL[name]
     model = transformer(d)
     for convention, causal in (("full", 0.0), ("causal", 1.0)):

@@ -25,7 +25,7 @@ from trnspec.perf.lowering.machine import group as ranks_of
 from trnspec.perf.sweep.batch import REASONS
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import all_scores
+from trnspec.perf.work.transformer import all_scores
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
 any_samples = st.integers(0, 2**48).map(lambda seed: sample(random.Random(seed), strange=0.5))

@@ -9,8 +9,7 @@ from attrs import evolve
 
 from tests.support.engine import system
 from trnspec.perf.experts import byte_time, copies, exchange, reach, visited
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.ops import power
 
 PER_COPY, PER_NODE = 0.0, 1.0

@@ -1,10 +1,10 @@
-"""trnspec.quantities.tokens: the tokens that queries and formulas share."""
+"""trnspec.quantities.formula: the tokens that queries and formulas share."""
 
 import pytest
 
 from trnspec.errors import QuantityError
+from trnspec.quantities.formula import NUMBER, UNIT, Token, Tokenizer, read_number
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.tokens import NUMBER, UNIT, Token, Tokenizer, read_number
 from trnspec.quantities.units import UNITS
 
 

@@ -15,14 +15,12 @@ from trnspec.graph.graph import Graph
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, LoweredSystem
+from trnspec.perf.lowering.machine import IDEAL, Efficiency, Level, LoweredSystem, machine
 from trnspec.perf.ops import Number
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.flops import AttentionConvention, all_scores, head_flops
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import Transformer, transformer
+from trnspec.perf.work.transformer import AttentionConvention, Transformer, all_scores, head_flops, transformer
 from trnspec.perf.work.validity import check
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.

@@ -141,7 +141,7 @@ class EvalRequest:
         texts = [text for text in self.vary if "=" in text]
         if not texts:
             return {}
-        from trnspec.evaluation.assumptions import as_mapping
+        from trnspec.evaluation.runner import as_mapping
         from trnspec.evaluation.sweeps import figure_axes, from_options
 
         return figure_axes(self.catalog.graph, from_options(texts), as_mapping(self.assume))
@@ -153,7 +153,7 @@ class EvalRequest:
         Raises:
             UsageError: An assumption is not ``PATH=VALUE``.
         """
-        from trnspec.evaluation.assumptions import as_mapping
+        from trnspec.evaluation.runner import as_mapping
 
         assume = {"assume": as_mapping(self.assume)} if self.assume else {}
         return assume | ({"use_claims": True} if self.use_claims else {})

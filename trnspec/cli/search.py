@@ -172,8 +172,8 @@ def _search(request: EvalRequest) -> tuple[Search, dict[str, Any]]:
 
 
 def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[str, Any]) -> Search:
-    from trnspec.evaluation.assumptions import applied
     from trnspec.evaluation.inputs import bound, fields_of
+    from trnspec.evaluation.runner import applied
     from trnspec.evaluators.searching.question import SearchQuestion
     from trnspec.evaluators.searching.space import search_of
 
@@ -211,8 +211,7 @@ def merge(
     choose another. A result that is truncated, or missing, is an error; --redo evaluates it again.
     """
     from trnspec.cli.eval_csv import table_of
-    from trnspec.evaluation.assumptions import as_mapping
-    from trnspec.evaluation.assumptions import evaluate as under_assumptions
+    from trnspec.evaluation.runner import as_mapping, under_assumptions
     from trnspec.evaluators.searching.files import headers, merged, read_header, save
     from trnspec.evaluators.searching.report import report
 

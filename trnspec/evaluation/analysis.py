@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from trnspec.errors import QuantityError, RefusalError, UsageError
-from trnspec.evaluation.assumptions import applied
 from trnspec.evaluation.figure_path import FigurePath, calibrations, figure_path, figures_of, scaled
 from trnspec.evaluation.measures import measure, multiples
 from trnspec.evaluation.result import Answer, Evaluation, Table
-from trnspec.evaluation.runner import run
+from trnspec.evaluation.runner import applied, run
 from trnspec.quantities.grammar import PARTS
 from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from trnspec.evaluation.assumptions import Evaluate
     from trnspec.evaluation.figure_path import CatalogLike
+    from trnspec.evaluation.runner import Evaluate
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator
 

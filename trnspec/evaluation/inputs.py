@@ -129,7 +129,9 @@ class Input(Axis):
         of_type = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))
         if self.type is float and not of_type and isinstance(value, int) and not isinstance(value, bool):
             value, of_type = _as_float(value), True
-        if self._amount and isinstance(value, (int, float)) and not isinstance(value, bool):
+        # A text that begins with a number may be given as one.
+        is_amount = self.type is str and self.metavar in _AMOUNTS
+        if is_amount and isinstance(value, (int, float)) and not isinstance(value, bool):
             value, of_type = suffixed(value), True
         valid = of_type and (
             value in self.choices
@@ -155,7 +157,8 @@ class Input(Axis):
             UsageError: The text is not a value: ``1_024`` is not a whole number, and ``096`` is what the comma between
                 values leaves of ``4,096``.
         """
-        if (self.type in (int, float) or self._amount) and _AFTER_THOUSANDS.fullmatch(text):
+        is_number = self.type in (int, float) or (self.type is str and self.metavar in _AMOUNTS)
+        if is_number and _AFTER_THOUSANDS.fullmatch(text):
             raise UsageError(
                 f"{self.name}: {text!r} is not a number; a comma separates values here, so write 4096 for 4,096"
             )
@@ -168,11 +171,6 @@ class Input(Axis):
         if (number := in_unit(self.type, self.metavar)) is not None and text:
             return self._check(number(text, self.name))
         return self._check(text)
-
-    @property
-    def _amount(self) -> bool:
-        """Whether it is a text that begins with a number, which a program may give as one."""
-        return self.type is str and self.metavar in _AMOUNTS
 
 
 def _as_float(value: int) -> float:

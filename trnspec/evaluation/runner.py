@@ -1,29 +1,356 @@
-"""Runs an evaluator: checks its inputs, its result, and reports an evaluator that raises."""
+"""Runs an evaluator: checks its inputs and its result, and reports an evaluator that raises; applies assumed figures.
+
+Assumptions are inputs of every evaluator: ``assume={"trn2.48xlarge.network.bandwidth": "6,400 Gbps"}`` replaces figures of the
+catalog in memory, and ``use_claims=True`` evaluates a missing figure at every value that a source claims for it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, fields
+from attrs import evolve, fields, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.assumptions import INPUTS, applied
-from trnspec.evaluation.assumptions import evaluate as under_assumptions
+from trnspec.errors import QuantityError, RefusalError, TrnspecError, UsageError
+from trnspec.evaluation.amounts import spaced
+from trnspec.evaluation.figure_path import FigurePath, figure_path
 from trnspec.evaluation.inputs import Input, bound, call, inputs
-from trnspec.evaluation.result import ROWS, Evaluation, Suggestion
+from trnspec.evaluation.measures import measure
+from trnspec.evaluation.result import ROWS, Answer, Assumption, Evaluation, Suggestion
 from trnspec.evidence import KINDS, Evidence, UsedFigure
+from trnspec.graph.graph import figure_at
+from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
 from trnspec.plugins.api import loaded
 from trnspec.plugins.failures import described, guarded
+from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.evaluation.figure_path import CatalogLike
     from trnspec.evaluation.result import Answer, Table
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.reflection import Shape
     from trnspec.plugins.api import Evaluator
+    from trnspec.yaml import Path
+
+
+Evaluate = Callable[[Any], Evaluation]
+"""Runs one evaluator with fixed inputs on a catalog."""
+
+INPUTS = ("assume", "use_claims")
+"""The inputs that every evaluator has in addition to its own."""
+
+_INTEGER = re.compile(r"\d{1,3}(,\d{3})*|\d{1,12}", re.ASCII)
+_USABLE = ("agrees", "rounded", "unresolved")
+"""Verdicts on claims that may be right for the figure they are about."""
+_PLACE = re.compile(r"(?P<of>[a-z0-9][a-z0-9.-]*) spec\.(?P<at>[A-Za-z0-9_.]+)")
+_MOST = 64
+"""The most combinations of claims that one evaluation computes."""
+
+
+@frozen
+class Assumed:
+    """One figure or count with another value.
+
+    Attributes:
+        path: What is assumed.
+        value: The value as written: a quantity, or a whole number for a count.
+        why: Who says so.
+    """
+
+    path: FigurePath
+    value: str
+    why: str
+
+    @property
+    def written(self) -> Any:
+        """The value as a document has it."""
+        return int(self.value.replace(",", "")) if isinstance(self.path.shape, NumberShape) else self.value
+
+
+def _with(catalog: CatalogLike, given: Iterable[Assumed]) -> CatalogLike:
+    """The catalog with some values, those of a document together: a part may need several."""
+    changes: dict[str, dict[str, Any]] = {}
+    for one in given:
+        changes.setdefault(one.path.node.name, {})[one.path.at] = one.written
+    for name, values in changes.items():
+        catalog = catalog.replace(name, values)
+    return catalog
+
+
+def assumed(graph: Graph, values: Mapping[str, str], name: str = "assume") -> tuple[Assumed, ...]:
+    """Assumptions of a caller, checked.
+
+    Args:
+        graph: The catalog.
+        values: Values by path: ``{"trn2.48xlarge.network.bandwidth": "6,400 Gbps"}``. The space before a unit may be missing.
+        name: The input, for messages.
+
+    Raises:
+        UsageError: A path is unknown, names the same figure as another, or is a total; or a value has no unit, one of
+            another dimension, or is not positive.
+    """
+    if not isinstance(values, Mapping) or not all(isinstance(x, str) for pair in values.items() for x in pair):
+        example = '{"trainium2.memory.bandwidth": "3 TB/s"}'
+        raise UsageError(f"{name}: a mapping from paths to texts is expected, {example}")
+    result: dict[str, Assumed] = {}
+    for text, given in values.items():
+        path, value = figure_path(graph, text), spaced(given)
+        if str(path) in result:
+            raise UsageError(f"{name}: {path} is given twice")
+        _check(path, value, name)
+        before = figure_at(path.node, ("spec", *path.steps))
+        instead = "the catalog has no value" if before is None else f"instead of {before}"
+        result[str(path)] = Assumed(path, value, f"the input assume; {instead}")
+    return tuple(result.values())
+
+
+def _check(path: FigurePath, value: str, name: str) -> None:
+    if isinstance(path.shape, NumberShape):
+        if not _INTEGER.fullmatch(value):
+            raise UsageError(f"{name}: {path} is a count; a whole number is expected, not {value!r}")
+        return
+    assert isinstance(path.shape, FigureShape)
+    dimension = path.shape.dimension
+    if dimension is None and path.figure is not None:
+        dimension = path.figure.value.dimension
+    try:
+        quantity = parse(value, dimension, path.node.units)
+    except QuantityError as error:
+        raise UsageError(f"{name}: {path}: {error}") from error
+    if not quantity.value:
+        raise UsageError(f"{name}: {path} is {value}; a value above 0 is expected")
+
+
+def as_mapping(texts: Sequence[str]) -> dict[str, str]:
+    """Assumptions as mapping from texts such as ``trainium2.memory.bandwidth=3 TB/s``.
+
+    Raises:
+        UsageError: A text has no ``=``, nothing before or after it, or its path was given before.
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        path, equals, value = (part.strip() for part in text.partition("="))
+        if not (path and equals and value):
+            raise UsageError(f"assume: {text!r}; PATH=VALUE is expected, such as trainium2.memory.bandwidth=3 TB/s")
+        if path in values:
+            raise UsageError(f"assume: {path} is given twice")
+        values[path] = value
+    return values
+
+
+def applied(catalog: CatalogLike, given: Mapping[str, Any]) -> tuple[CatalogLike, dict[str, Any]]:
+    """The catalog with the assumptions in some inputs applied, and the other inputs.
+
+    Raises:
+        UsageError: An assumption is invalid.
+    """
+    catalog = _with(catalog, assumed(catalog.graph, given.get("assume", {})))
+    return catalog, {name: value for name, value in given.items() if name != "assume"}
+
+
+def under_assumptions(
+    catalog: CatalogLike, evaluate_: Evaluate, *, assume: Mapping[str, str] = {}, use_claims: bool = False
+) -> Evaluation:
+    """An evaluation under assumptions, which it lists.
+
+    Args:
+        catalog: The catalog.
+        evaluate_: Runs the evaluator on a catalog.
+        assume: Values by path.
+        use_claims: Evaluate a figure that is not adopted at every value that is claimed for it. The answers are those at
+            the claim with the middle first answer, of two at that with the larger; their intervals span all claims.
+
+    Raises:
+        UsageError: An assumption is invalid.
+        RefusalError: There is no answer.
+    """
+    if not isinstance(use_claims, bool):
+        raise UsageError(f"use_claims: true or false is expected, not {use_claims!r}")
+    given = assumed(catalog.graph, assume)
+    used = _with(catalog, given) if given else catalog
+    evaluation = _over_claims(used, evaluate_) if use_claims else _with_hint(used, evaluate_)
+    listed = tuple(_listed(one, evaluation) for one in given)
+    inputs = dict(evaluation.inputs)
+    if given:
+        inputs["assume"] = "; ".join(f"{one.path}={one.value}" for one in given)
+    if use_claims:
+        inputs["use_claims"] = True
+    return evolve(evaluation, assumptions=(*listed, *evaluation.assumptions), inputs=inputs)
+
+
+def _listed(one: Assumed, evaluation: Evaluation) -> Assumption:
+    names = {(used.of, used.at) for used in evaluation.figures_used}
+    unused = names and isinstance(one.path.shape, FigureShape) and (one.path.node.name, one.path.at) not in names
+    calibrated = one.path.node.kind == "Calibration"
+    return Assumption(str(one.path), one.value, one.why + ("; not used" if unused and not calibrated else ""))
+
+
+# Claims.
+
+
+def claims(graph: Graph, place: str) -> tuple[Assumed, ...]:
+    """The values that sources claim for a missing figure, or for a count of its group, such as that of links.
+
+    Args:
+        graph: The catalog.
+        place: The place of a refusal: ``trn3-gen2-server spec.fabric.bandwidth``.
+
+    Returns:
+        Each value once, with its first source. Claims that were rejected, superseded or are about something else are left
+        out, and so are those of a path that has an adopted value.
+    """
+    if (found := _missing(graph, place)) is None:
+        return ()
+    node, at = found
+    missing: Path = ("spec", *at.split("."))
+    result: dict[tuple[Path, Fraction], Assumed] = {}
+    for claim in node.claims:
+        if (claim.verdict or "agrees") not in _USABLE:
+            continue
+        for path in spread(claim.at):
+            shape, text = shape_at(type(node.spec), path[1:]), str(claim.says)
+            sibling = isinstance(shape, NumberShape) and path[:-1] == missing[:-1]
+            value = _value(shape, text) if sibling or path[: len(missing)] == missing else None
+            if shape is None or value is None or figure_at(node, path) is not None:
+                continue
+            source = graph.find(claim.source)
+            date = "" if source is None else f", {source.spec.as_of}"
+            why = f"claimed by {claim.source.name}{date}, {claim.verdict or 'agrees'}"
+            result.setdefault((path, value), Assumed(FigurePath(node, path[1:], shape), text, why))
+    return tuple(result.values())
+
+
+def _value(shape: Shape | None, text: str) -> Fraction | None:
+    """The value of a claim in base units; ``None`` where it is not a positive quantity or count."""
+    if isinstance(shape, NumberShape):
+        return Fraction(text.replace(",", "")) or None if _INTEGER.fullmatch(text) else None
+    if not isinstance(shape, FigureShape):
+        return None
+    try:
+        return Quantity.parse(text, shape.dimension).value or None
+    except QuantityError:
+        return None
+
+
+def _with_hint(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:
+    try:
+        return evaluate_(catalog)
+    except RefusalError as refusal:
+        if refusal.reason == "unknown-figure":
+            known = claims(catalog.graph, refusal.place)
+            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim" if known else ""
+            hint = hint or assumable(catalog.graph, refusal.place)
+            refusal.hint = "; or ".join(filter(None, (hint, refusal.hint)))
+        raise
+
+
+def assumable(graph: Graph, place: str) -> str:
+    """Hint to assume a missing figure; empty where more than the figure is missing.
+
+    Args:
+        graph: The catalog.
+        place: The place of a refusal: ``trn3-gen1-server spec.fabric.bandwidth``.
+    """
+    if (missing := _missing(graph, place)) is None:
+        return ""
+    node, at = missing
+    group = at.rpartition(".")[0]
+    if group and figure_at(node, ("spec", *group.split("."))) is None:
+        return ""
+    # The rate of a link has two ways to state it.
+    for path in (f"{node.name}.{at}", f"{node.name}.{at}.per_direction"):
+        with suppress(TrnspecError):
+            return f"no source has a value; assume {figure_path(graph, path)}=VALUE"
+    return ""
+
+
+def _missing(graph: Graph, place: str) -> tuple[Node[Any], str] | None:
+    """The document and the path of a place such as ``trn3-gen2-server spec.fabric.bandwidth``."""
+    match = _PLACE.fullmatch(place)
+    return None if match is None or match["of"] not in graph else (graph.named(match["of"]), match["at"])
+
+
+def _values(claimed: Sequence[Assumed]) -> str:
+    return " and ".join(f"{one.path.at} {one.value}" for one in claimed)
+
+
+def _over_claims(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:
+    """The evaluation at every combination of claims of the figures that are missing."""
+    results = list(_combinations(catalog, evaluate_))
+    if len(results) == 1 and not results[0][0]:
+        unused = Assumption("use_claims", "not used", "no figure that is needed is missing")
+        return evolve(results[0][1], assumptions=(unused, *results[0][1].assumptions))
+    ordered = sorted(results, key=lambda row: _first(row[1]))
+    chosen, evaluation = ordered[len(ordered) // 2]
+    every = list(dict.fromkeys(one for combination, _ in results for one in combination))
+    places = dict.fromkeys(f"{one.path.node.name}.{one.path.steps[0]}" for one in every)
+    listed = tuple(
+        Assumption(str(o.path), o.value, o.why + ("" if o in chosen else "; in the interval")) for o in every
+    )
+    note = f"over the claims about {' and '.join(places)}"
+    answers = tuple(_spanned(a, [e for _, e in results], note) for a in evaluation.answers)
+    return evolve(evaluation, answers=answers, assumptions=(*listed, *evaluation.assumptions))
+
+
+def _combinations(catalog: CatalogLike, evaluate_: Evaluate) -> Iterator[tuple[tuple[Assumed, ...], Evaluation]]:
+    """Every combination of claims under which there is an answer; without missing figures, one that is empty.
+
+    Raises:
+        RefusalError: No combination has an answer; the first refusal of them.
+    """
+    open_: list[tuple[CatalogLike, tuple[Assumed, ...]]] = [(catalog, ())]
+    first: RefusalError | None = None
+    count = answered = 0
+    while open_:
+        used, combination = open_.pop(0)
+        count += 1
+        try:
+            evaluation = evaluate_(used)
+        except RefusalError as refusal:
+            first = first or refusal
+            known = claims(used.graph, refusal.place) if refusal.reason == "unknown-figure" else ()
+            if not known or count > _MOST:
+                continue
+            open_ += [(_with(used, [one]), (*combination, one)) for one in known]
+            continue
+        answered += 1
+        yield combination, evaluation
+    if not answered and first is not None:
+        if first.reason == "unknown-figure" and count == 1:
+            first.hint = first.hint or assumable(catalog.graph, first.place) or "no source claims a value for it"
+        raise first
+
+
+def _first(evaluation: Evaluation) -> float:
+    value = evaluation.answers[0].value if evaluation.answers else 0.0
+    return 0.0 if isinstance(value, (bool, str)) else float(value)
+
+
+def _spanned(answer: Answer, evaluations: Sequence[Evaluation], note: str) -> Answer:
+    """An answer with the interval over several evaluations; an end that one of them does not know is not known."""
+    others = [a for e in evaluations for a in e.answers if a.name == answer.name]
+    values = [float(a.value) for a in others if not isinstance(a.value, (bool, str))]
+    if len(values) < len(evaluations) or min(values) == max(values):
+        return answer
+    ends = [measure(end, answer.unit) for end in (min(values), max(values))]
+    note = f"{' to '.join(ends)} {note}" if ends[0] != ends[1] else f"the same {note}"
+    bounded = answer.low is not None or answer.high is not None
+    lows = [a.low for a in others] if bounded else values
+    highs = [a.high for a in others] if bounded else values
+    return evolve(
+        answer,
+        low=None if None in lows else min(x for x in lows if x is not None),
+        high=None if None in highs else max(x for x in highs if x is not None),
+        note=f"{answer.note}; {note}" if answer.note else note,
+    )
+
 
 CLOSE = 1e-9
 """Relative tolerance of the sum of the parts of an answer."""
@@ -36,7 +363,7 @@ def run(evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mappin
         evaluator: The evaluator.
         provider: The plugin that provides it, for messages: ``the plugin energy of trnspec-energy 0.1.0``.
         catalog: The catalog.
-        given: Inputs by name; also ``assume`` and ``use_claims``, see :mod:`trnspec.evaluation.assumptions`.
+        given: Inputs by name; also ``assume`` and ``use_claims``.
 
     Raises:
         UsageError: An input is missing, unknown or wrong; or the evaluator cannot be imported, raised another error, or

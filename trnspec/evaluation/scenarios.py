@@ -9,10 +9,9 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, TrnspecError, UsageError
-from trnspec.evaluation.assumptions import assumed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluation.runner import plain
+from trnspec.evaluation.runner import assumed, plain
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of

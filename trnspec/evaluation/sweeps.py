@@ -2,7 +2,7 @@
 
 A range ``1..64:x2`` multiplies, ``8..64:+8`` adds, ``1.6..6.4Tbps:x2`` has a unit.  Its values are written out as texts, exactly,
 and read as if each of them had been given.  Each value of a figure, ``trn2.48xlarge.network.bandwidth=1.6..6.4Tbps:x2``, is an
-assumption of the evaluations of its rows, see :mod:`trnspec.evaluation.assumptions`.
+assumption of the evaluations of its rows, see :mod:`trnspec.evaluation.runner`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError, UsageError, library
-from trnspec.evaluation.assumptions import assumed
 from trnspec.evaluation.measures import common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, cell, with_unit
 from trnspec.evaluation.result import Answer, Evaluation, Value
+from trnspec.evaluation.runner import assumed
 from trnspec.evaluation.summary import SYNONYMS, is_number, label
 from trnspec.evidence import Kind, mixed, rank_class
 from trnspec.model.reflection import NumberShape
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     import polars as pl
     import xarray as xr
 
-    from trnspec.evaluation.assumptions import Assumed
     from trnspec.evaluation.inputs import Input
+    from trnspec.evaluation.runner import Assumed
     from trnspec.graph.graph import Graph
     from trnspec.plots.chart import Chart
 

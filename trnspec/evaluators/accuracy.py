@@ -15,7 +15,7 @@ from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.fit import Holdout
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.score import AccuracyRow, score
 
 if TYPE_CHECKING:

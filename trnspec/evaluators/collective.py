@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.evaluation.amounts import exact, spaced
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
-from trnspec.evaluators.collective_model import of_collective
+from trnspec.evaluators.software import of_collective
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
-from trnspec.perf.calibration.fit_range import collective_inputs
-from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.calibration.fit_range import collective_inputs, nearest_row
 from trnspec.perf.collectives import library
 from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import Bound, bound, bus_factor
@@ -23,12 +22,11 @@ from trnspec.perf.collectives.library import Launch, Timed
 from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, PlanTime, fastest, stage_of, time_plan
 from trnspec.perf.experts import byte_time, exchange
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import collective_time, machine
+from trnspec.perf.lowering.machine import IDEAL, collective_time, machine
+from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 from trnspec.perf.lowering.machine import group as by_level
-from trnspec.perf.lowering.system import IDEAL
-from trnspec.perf.lowering.system import LoweredSystem as Hardware
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
 
@@ -211,7 +209,7 @@ def _measured(
         return Calibrated(), ()
     at = known.of_collective(q.kind, collective_inputs(system, size, float(count)))
     row = nearest_row(catalog.graph, known.name, {"size": max(size, 1.0), "ranks": float(count)}, collective=q.kind)
-    return with_nearest(at, row), measured
+    return evolve(at, evidence=evolve(at.evidence, nearest=row)), measured
 
 
 def _protocols(

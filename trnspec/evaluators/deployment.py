@@ -30,8 +30,7 @@ from trnspec.perf.experts import SENT
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import Level, LoweredSystem
+from trnspec.perf.lowering.machine import Level, LoweredSystem, Machine, machine
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 from trnspec.perf.roofline import ELEMENT_BYTES, element_bytes
 from trnspec.perf.serving.forward_pass import Deployment

@@ -20,7 +20,7 @@ from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.lowering.system import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.memory import invalid_layouts

@@ -9,7 +9,6 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
-from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Pool,
@@ -19,12 +18,11 @@ from trnspec.evaluators.deployment import (
     memory,
     prepare,
 )
-from trnspec.evaluators.software import system_assumptions
+from trnspec.evaluators.software import of_serving, system_assumptions
 from trnspec.evidence import weakest
-from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
-from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.calibration.fit_range import nearest_row, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.ops import Number, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, head_share, kept_bytes
@@ -140,7 +138,7 @@ def answered(
         catalog.graph, known.name, inputs, setup.name, chip=setup.pool.system.chip, dtype=question.dtype,
         experts=dims.experts > 0,
     )  # fmt: skip
-    known = with_nearest(known, row)
+    known = evolve(known, evidence=evolve(known.evidence, nearest=row))
     if (before := setup.before) is not None:
         setup = evolve(setup, before=evolve(before, known=at(before, before.known)))
     achieved = serving_of(known) if serving is None else serving

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.system import LoweredSystem as Hardware
+    from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "uneven"),

@@ -26,14 +26,14 @@ from trnspec.graph.provenance import figures
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.roofline import Piece, attainable, element_bytes, least_time, pieces, ridge
-from trnspec.perf.work.flops import matmul_flops, matmul_traffic
+from trnspec.perf.work.transformer import matmul_flops, matmul_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.graph.provenance import Stated
-    from trnspec.perf.lowering.system import LoweredSystem as Hardware
+    from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 
 _PRODUCTS = 3
 """Products of a training step for each product of a forward pass: itself, and the gradients of its two operands."""

@@ -19,16 +19,15 @@ from trnspec.output import chakra
 from trnspec.output.chakra import TraceNode
 from trnspec.perf.training.tasks import Traffic, tasks
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
-from trnspec.perf.work.layout import ACTIVATION_BYTES
+from trnspec.perf.work.layout import ACTIVATION_BYTES, in_flight, stage_layers
 from trnspec.perf.work.memory import training_memory
-from trnspec.perf.work.stages import in_flight, stage_layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.lowering.machine import LoweredSystem
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.training.tasks import Task
     from trnspec.perf.training.timeline import Passes, Timeline

@@ -25,20 +25,17 @@ from trnspec.evaluation.questions import (
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
-from trnspec.evaluators.collective_model import of_training
-from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
+from trnspec.evaluators.software import of_training, resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
-from trnspec.perf.calibration.fit_range import scale_of, training_inputs
-from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.calibration.fit_range import nearest_row, scale_of, training_inputs
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.frameworks import TRAINING, named_in, training_settings
-from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
-from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.memory import device_memory
+from trnspec.perf.work.transformer import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.validity import check
 from trnspec.quantities.units import Dimension
 
@@ -48,8 +45,8 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.step import Step
-    from trnspec.perf.work.flops import AttentionConvention
     from trnspec.perf.work.memory import RankMemory
+    from trnspec.perf.work.transformer import AttentionConvention
 
 NOTES = {
     "compute": "layers, forward and backward",
@@ -234,7 +231,7 @@ def timed(
         catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype,
         experts=estimator.dims.experts > 0,
     )  # fmt: skip
-    known = with_nearest(known, row)
+    known = evolve(known, evidence=evolve(known.evidence, nearest=row))
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     offloads = question.offload != "none"
@@ -356,9 +353,18 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         *_software(estimator, layout, question),
-        *_overlap(estimator, layout),
-        *training_assumptions(question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}),
     ]
+    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
+        known = (
+            "the calibration has no rows with it"
+            if estimator.calibration.name
+            else "no calibration states what it hides"
+        )
+        why = f"{known}: tensor-parallel collectives are exposed"
+        assumptions.append(Assumption("overlap", "no effect", why, first=True))
+    assumptions += training_assumptions(
+        question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}
+    )
     if d.experts:
         active = f"{active_parameters(d):,.0f}"
         assumptions += [
@@ -378,17 +384,6 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
             Assumption("stages", f"{chunk} of {few} and {few + 1} layers; the longest decides", "the input uneven")
         )
     return (*assumptions, *links)
-
-
-def _overlap(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
-    """Note that the input overlap has no effect: the overlap is a figure of calibrations with such rows."""
-    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
-        why = (
-            "the calibration has no rows with it"
-            if estimator.calibration.name
-            else "no calibration states what it hides"
-        )
-        yield Assumption("overlap", "no effect", f"{why}: tensor-parallel collectives are exposed", first=True)
 
 
 def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:

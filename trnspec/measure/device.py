@@ -96,7 +96,7 @@ def chip_of(graph: Graph, device: Device, name: str | None = None) -> str:
         UsageError: The catalog has no such chip.
     """
     from trnspec.model.chip import Chip
-    from trnspec.perf.calibration.nearest import chip_named
+    from trnspec.perf.calibration.fit_range import chip_named
 
     if name is not None:
         known = next((n.name for n in graph.of(Chip) if name in (n.name, *n.metadata.aliases)), None)

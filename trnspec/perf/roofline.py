@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, larger, smaller
-from trnspec.perf.work.flops import head_flops, span
-from trnspec.perf.work.transformer import STATE_BYTES, mean, reaches
+from trnspec.perf.work.transformer import STATE_BYTES, head_flops, mean, reaches, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.flops import AttentionConvention
+    from trnspec.perf.work.transformer import AttentionConvention
 
 ELEMENT_BYTES = {
     "fp32": 4.0,

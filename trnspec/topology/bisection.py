@@ -4,7 +4,7 @@ A cut divides the chips into halves that differ by at most one; a switch goes to
 which models it as a non-blocking crossbar.
 
 The best cut of the search is an upper bound.  It is exact when it equals the lower bound that the caller derives from the
-shape (``trnspec.topology.grid``, ``trnspec.topology.switched``), or when all cuts were evaluated, for 24 chips and fewer.
+shape (``trnspec.topology.shapes``, ``trnspec.topology.switched``), or when all cuts were evaluated, for 24 chips and fewer.
 
 The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heuristic procedure for partitioning graphs,
 1970) from several starts; it is deterministic.

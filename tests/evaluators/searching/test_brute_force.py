@@ -16,8 +16,8 @@ from trnspec.evaluators.searching.space import search_of
 from trnspec.evaluators.training import dispatched, host_rate
 from trnspec.perf.frameworks import training_settings
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import model_flops_per_token
 
 CAT = trnspec.load()
 TRAINING, SERVING = 300, 180

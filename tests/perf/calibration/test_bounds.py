@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.score import AccuracyRow, score
 
 TABLES = sorted((shipped() / "measured").glob("*.csv"))

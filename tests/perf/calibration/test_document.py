@@ -17,7 +17,7 @@ from trnspec.perf.calibration.fits.fit import Errors, Fitted
 from trnspec.perf.calibration.fits.training import TYPICAL
 from trnspec.perf.calibration.groups import COVERAGE, GroupErrors
 from trnspec.perf.lowering.calibrated import calibrated
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency
 from trnspec.quantities.quantity import parse
 
 HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])

@@ -9,7 +9,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.calibration.fit_range import fitted_on, ranges, versions, within
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.lowering.lower import model_named
 

@@ -11,10 +11,10 @@ from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.loading.files import shipped as folder
 from trnspec.model.document_text import document_text
+from trnspec.perf.calibration.fit_range import nearest_row
 from trnspec.perf.calibration.measured.case import Skipped
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import training_cases
-from trnspec.perf.calibration.nearest import nearest_row
 
 DATA = folder() / "measured" / "training_trn1.csv"
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"

@@ -12,7 +12,7 @@ from trnspec.evaluators.inference import run as inference_
 from trnspec.evidence import Evidence
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.score import KINDS, AccuracyRow, RowKind, score
 from trnspec.perf.lowering.calibrated import Calibrated
 

@@ -27,11 +27,11 @@ from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.cells import Record, row_hashes
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
-from trnspec.perf.calibration.measured.tables import Record, row_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.score import score
 from trnspec.perf.calibration.transfer import beyond

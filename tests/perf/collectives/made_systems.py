@@ -11,7 +11,7 @@ from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.groups import LinkRates
 from trnspec.perf.collectives.timing import time_plan
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.system import Level, LoweredSystem
+from trnspec.perf.lowering.machine import Level, LoweredSystem
 
 GIB = 2.0**30
 PASSES = ("all-reduce", "all-gather", "reduce-scatter")

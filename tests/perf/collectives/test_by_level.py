@@ -9,9 +9,8 @@ from tests.perf.collectives.made_systems import servers, system, timings
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange
-from trnspec.perf.lowering.machine import collective_time, machine
+from trnspec.perf.lowering.machine import IDEAL, collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
-from trnspec.perf.lowering.system import IDEAL
 
 SIZE = 2.0**34
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0}

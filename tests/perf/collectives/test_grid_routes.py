@@ -20,7 +20,7 @@ from trnspec.perf.collectives.groups import group as group_of
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.timing import time_plan
-from trnspec.topology import grid
+from trnspec.topology import shapes
 from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -38,7 +38,7 @@ SHAPES = st.one_of(
 def walked(shape: GridShape, sends: list[tuple[int, int, float]]) -> dict[str, float]:
     """The load of the busiest link of each axis: every send spread over all shortest paths, counted in the graph."""
     axes = [evolve(axis, rate=None, kind=f"axis{i}") for i, axis in enumerate(shape.axes)]
-    fabric = FabricGraph(shape.nodes, tuple(grid.edges(axes)))
+    fabric = FabricGraph(shape.nodes, tuple(shapes.edges(axes)))
     carried: Counter[tuple[int, int]] = Counter()
     for source, target, share in sends:
         ways, hops = paths_from(fabric, source)

@@ -7,8 +7,7 @@ from tests.perf.collectives.made_systems import KINDS, near
 from tests.support.engine import everything
 from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of, timed
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import collective_time, group, machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, collective_time, group, machine
 
 MIB = 2.0**20
 ALGORITHMS = ("ring", "recursive", "direct", "one-shot", "in-network")

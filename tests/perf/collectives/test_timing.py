@@ -14,7 +14,7 @@ from trnspec.perf.collectives.bounds import bound, bus_factor
 from trnspec.perf.collectives.groups import LinkRates, fabric_level, group
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.timing import fastest
-from trnspec.perf.lowering.system import UNKNOWN
+from trnspec.perf.lowering.machine import UNKNOWN
 from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 

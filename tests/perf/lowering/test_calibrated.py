@@ -9,7 +9,7 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.reflection import ObjectShape
 from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest, same_generation
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency
 from trnspec.quantities.units import Dimension
 
 

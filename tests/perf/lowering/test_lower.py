@@ -11,7 +11,7 @@ from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.system import UNKNOWN, LoweredSystem
+from trnspec.perf.lowering.machine import UNKNOWN, LoweredSystem
 
 GIB = 2.0**30
 INF = math.inf

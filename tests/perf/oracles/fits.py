@@ -13,7 +13,7 @@ from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
 from trnspec.perf.calibration.fits.training import batch
 from trnspec.perf.calibration.measured.training import TrainingCase
-from trnspec.perf.lowering.system import Efficiency
+from trnspec.perf.lowering.machine import Efficiency
 from trnspec.perf.work.layout import Layout
 from trnspec.yaml import read_text
 

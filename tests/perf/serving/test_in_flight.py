@@ -7,8 +7,8 @@ import pytest
 from attrs import evolve
 
 from tests.support.engine import MODELS, SYSTEMS
+from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.in_flight import CACHE_MEMORY, InFlight, in_flight, most_running

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
-from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.memory import capacity, held
 

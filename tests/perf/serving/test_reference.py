@@ -9,8 +9,8 @@ from attrs import evolve
 import tests.perf.oracles.serving as reference
 from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.experts import SENT
+from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Deployment, Serving
 from trnspec.perf.serving.prefill import prefill

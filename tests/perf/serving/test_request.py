@@ -8,8 +8,8 @@ from trnspec.api import load
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import (
     IDEAL,

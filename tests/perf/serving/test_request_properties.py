@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.calibration.fits.search import stacked
+from trnspec.perf.lowering.machine import IDEAL as IDEAL_RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
 from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL, PARTS, Context, Deployment, PassTime, Serving
 from trnspec.perf.serving.prefill import prefill

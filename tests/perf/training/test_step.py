@@ -6,8 +6,7 @@ from attrs import evolve
 from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, zero_bubble
 from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency, machine
 from trnspec.perf.training.bubble import equal_bubble
 from trnspec.perf.training.execution import Pipeline, Times, half_moved
 from trnspec.perf.training.step import Step, step

@@ -12,16 +12,14 @@ from tests.perf.oracles import pipelines
 from tests.perf.oracles.pipelines import span, v_shaped
 from tests.support.engine import layout, llama, shipped
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.training.bubble import approximation, unequal_span, v_shaped_bubble
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.execution import Pipeline, Times
 from trnspec.perf.training.pass_order import FUSED, order
 from trnspec.perf.training.step import PARTS, Step, step
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
-from trnspec.perf.work.layout import V_SHAPED, Layout
-from trnspec.perf.work.stages import in_flight
+from trnspec.perf.work.layout import V_SHAPED, Layout, in_flight
 from trnspec.perf.work.transformer import transformer
 
 SYSTEM = lower(shipped().graph, "trn2.48xlarge*4")

@@ -32,7 +32,7 @@ from tests.support.engine import (
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import active_parameters, dimensions, parameters
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.work import flops as work
+from trnspec.perf.work import transformer as work
 
 
 def utilization(flops: float, seconds: float, ranks: float, peak: float) -> float:

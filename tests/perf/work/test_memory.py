@@ -26,11 +26,10 @@ from tests.support.engine import (
 )
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.frameworks import ALLOCATED, Runtime
-from trnspec.perf.work.activations import layer_activations, stage_activations
-from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
+from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, in_flight, stacked, stage_layers
 from trnspec.perf.work.memory import (
     RankMemory,
     cache,
@@ -38,15 +37,16 @@ from trnspec.perf.work.memory import (
     held_parameters,
     inference_memory,
     kv_cache,
+    layer_activations,
     model_state,
     on_device,
     peak,
     peak_memory,
     sharded,
+    stage_activations,
     training_memory,
     transferred,
 )
-from trnspec.perf.work.stages import in_flight, stage_layers
 
 
 def of_stage(make, d, layout, stage=0.0, runtime=ALLOCATED):

@@ -7,9 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.engine import LATENT, layout
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import Layout, extreme_layers, stage_layers
 from trnspec.perf.work.memory import peak_memory, training_memory
-from trnspec.perf.work.stages import extreme_layers, stage_layers
 
 
 def sizes(layers: int, chunks: int) -> list[int]:

@@ -28,8 +28,8 @@ from trnspec.catalog.query.tree import (
     Word,
 )
 from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.formula import NUMBER, Token, Tokenizer, read_number
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.tokens import NUMBER, Token, Tokenizer, read_number
 from trnspec.quantities.units import UNITS, UnitTable
 
 MAX_TEXT = 4_000

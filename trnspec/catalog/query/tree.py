@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.quantities.formula import Token, read_number
 from trnspec.quantities.quantity import Quantity
-from trnspec.quantities.tokens import Token, read_number
 from trnspec.quantities.units import UNITS
 from trnspec.text_table import columns_of
 

@@ -13,8 +13,7 @@ from trnspec.evaluators.inference import transfer
 from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
-from trnspec.perf.calibration.nearest import nearest_row
-from trnspec.perf.lowering.calibrated import with_nearest
+from trnspec.perf.calibration.fit_range import nearest_row
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.pools import Fleet, FleetState, least
 from trnspec.perf.serving.replay import replay
@@ -427,4 +426,4 @@ def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
         catalog.graph, known.name, inputs, setup.name, chip=setup.pool.system.chip, dtype=setup.question.dtype,
         experts=setup.dims.experts > 0,
     )  # fmt: skip
-    return with_nearest(known, row).evidence
+    return evolve(known.evidence, nearest=row)

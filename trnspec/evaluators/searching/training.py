@@ -10,7 +10,7 @@ from trnspec.evaluators import training
 from trnspec.evaluators.layouts import pieces_of
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.perf.work.flops import model_flops_per_token
+from trnspec.perf.work.transformer import model_flops_per_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

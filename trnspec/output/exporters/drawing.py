@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.text_table import visible
-from trnspec.topology.grid import GridAxis
+from trnspec.topology.shapes import GridAxis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

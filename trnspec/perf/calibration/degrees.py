@@ -12,8 +12,8 @@ from trnspec.errors import TrnspecError
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
+from trnspec.perf.calibration.fit_range import chip_named
 from trnspec.perf.calibration.measured.cells import RowCells
-from trnspec.perf.calibration.nearest import chip_named
 from trnspec.perf.lowering.calibrated import nearest
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         source: Name of the source of the measurements.
         date: Date of the fit.
         schema: Path of the JSON Schema, for editors.
-        tables: The fitted rows of tables of the catalog, see :func:`trnspec.perf.calibration.measured.tables.fitted_tables`.
+        tables: The fitted rows of tables of the catalog, see :func:`trnspec.perf.calibration.measured.cells.fitted_tables`.
         data: The names of other tables.
         hashes: The hashes of the fitted rows of these.
     """

@@ -24,12 +24,12 @@ from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.prior import TYPICAL
 from trnspec.perf.calibration.fits.training import batch, training
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped
+from trnspec.perf.calibration.measured.cells import Record, fitted_hashes
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import KernelRuns, kernel_cases
 from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
 from trnspec.perf.calibration.measured.serving import ServingRuns, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.tables import Record, fitted_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.kernels.times import Roof
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of, stated
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.neuron_kernels import OpCase
     from trnspec.perf.calibration.measured.serving import ServingCase
     from trnspec.perf.calibration.measured.training import TrainingCase
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 Times = Mapping[Part, Any]
 """Values of cases by part, NaN where there is none."""

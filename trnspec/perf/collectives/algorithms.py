@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from trnspec.perf.collectives.groups import Group
     from trnspec.perf.collectives.routes import Send
     from trnspec.perf.collectives.schedules import Kind, Schedule
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 Stage = Literal["chip", "fabric", "network"]
 Members = tuple[int, ...]

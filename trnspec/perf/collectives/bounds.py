@@ -24,7 +24,7 @@ from attrs import frozen
 from trnspec.perf.collectives.groups import NETWORK, Group, LinkRates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import INSIDE, Routes
 from trnspec.perf.collectives.schedules import Kind
-from trnspec.perf.lowering.system import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.topology.shapes import GridShape
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.topology.grid import GridAxis
+from trnspec.topology.shapes import GridAxis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

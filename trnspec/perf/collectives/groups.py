@@ -9,12 +9,12 @@ from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.routes import INSIDE, Routes
-from trnspec.perf.lowering.system import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.system import Level
+    from trnspec.perf.lowering.machine import Level
     from trnspec.topology.shapes import Shape
 
 NETWORK = "network"

@@ -12,18 +12,18 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evidence import IDEAL as NO_LOSSES
-from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
+from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Outside
 from trnspec.model.calibration import Calibration, ErrorGroup
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
 from trnspec.perf.collectives.library import Library, LibraryProtocol
 from trnspec.perf.collectives.schedules import Kind as Collective
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.calibration import Spread
@@ -252,7 +252,7 @@ def calibrated(  # what a calibration is chosen by
     """
     if name == "none":
         return Calibrated()
-    wanted = _Wanted(chip, framework, era, experts)
+    wanted = _Wanted(chip, framework, era, "" if experts is None else "experts" if experts else "dense")
     nodes = graph.of(Calibration)
     if name == "auto":
         own = [n for n in nodes if n.spec.of == of and n.name not in without]
@@ -280,7 +280,7 @@ class _Wanted:
     chip: str
     framework: str
     era: str
-    experts: bool | None
+    models: str
 
     def rank(self, node: Node[Calibration], distance: int, alike: Collection[str]) -> tuple[object, ...]:
         """The larger, the better it fits.
@@ -304,7 +304,7 @@ class _Wanted:
             node.name,
         )
 
-    def _near(self, era: str) -> bool:
+    def near(self, era: str) -> bool:
         """Whether an era had begun, and not long before."""
         years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
         return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
@@ -315,21 +315,6 @@ class _Wanted:
             return True, era
         return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
 
-    @property
-    def models(self) -> str:
-        return "" if self.experts is None else "experts" if self.experts else "dense"
-
-    def differences(self, spec: Calibration) -> Iterator[str]:
-        """Properties that the rows of a calibration lack, each as a phrase."""
-        if self.chip not in (chips := _chips(spec)):
-            yield f"no rows of {self.chip}, only of {', '.join(chips)}"
-        if self.framework and (stated := _framework(spec)) != self.framework:
-            yield f"no rows of {self.framework}" + (f", only of {stated}" if stated else "")
-        if self.era and not self._near(spec.era or ""):
-            yield f"no rows of {self.era}" + (f", only of {spec.era}" if spec.era else "")
-        if self.models and spec.models not in (None, self.models):
-            yield f"no rows of models {'with' if self.experts else 'without'} experts"
-
 
 _RECENT = 3
 """Years within which releases of a software count as the same era, where there is no newer one."""
@@ -337,10 +322,6 @@ _RECENT = 3
 
 def _framework(spec: Calibration) -> str:
     return spec.framework or spec.software.lower()
-
-
-def _chips(spec: Calibration) -> tuple[str, ...]:
-    return (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
 
 
 def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
@@ -384,11 +365,6 @@ def same_generation(graph: Graph, chip: str, among: Iterable[str]) -> set[str]:
         return theirs is ours or (len(rates) == 2 and max(rates) <= TOLERANCE * min(rates))
 
     return {name for name in among if alike(specs[name])}
-
-
-def with_nearest(calibration: Calibrated, row: Nearest | None) -> Calibrated:
-    """A calibration whose evidence names the measured row that is nearest to the question."""
-    return attrs.evolve(calibration, evidence=attrs.evolve(calibration.evidence, nearest=row))
 
 
 def serving_of(calibration: Calibrated) -> Serving:
@@ -497,14 +473,25 @@ def _interval(spread: Spread, phase: str, groups: Sequence[ErrorGroup]) -> Error
 
 
 def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
+    """The evidence of a calibration, and what that is wanted its rows lack."""
     spec = node.spec
     fit = f"{spec.software}, {spec.spread.rows} rows"
-    differences = "; ".join(wanted.differences(spec))
+    chips = (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
+    lacks: list[str] = []
+    if wanted.chip not in chips:
+        lacks.append(f"no rows of {wanted.chip}, only of {', '.join(chips)}")
+    if wanted.framework and (stated := _framework(spec)) != wanted.framework:
+        lacks.append(f"no rows of {wanted.framework}" + (f", only of {stated}" if stated else ""))
+    if wanted.era and not wanted.near(spec.era or ""):
+        lacks.append(f"no rows of {wanted.era}" + (f", only of {spec.era}" if spec.era else ""))
+    if wanted.models and spec.models not in (None, wanted.models):
+        lacks.append(f"no rows of models {'with' if wanted.models == 'experts' else 'without'} experts")
+    differences = "; ".join(lacks)
     return Evidence(
         kind="transferred" if differences else "estimate",
         reason=f"{node.name} has {differences} ({fit})" if differences else f"{node.name} ({fit})",
         calibration=node.name,
-        chip=", ".join(_chips(spec)),
+        chip=", ".join(chips),
         software=spec.software,
         rows=int(spec.spread.rows),
         framework=spec.framework or "",

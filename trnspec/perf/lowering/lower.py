@@ -21,7 +21,7 @@ from trnspec.model.document import Metadata, Node
 from trnspec.model.reflection import dotted
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
-from trnspec.perf.lowering.system import UNKNOWN, Level, LoweredSystem
+from trnspec.perf.lowering.machine import UNKNOWN, Level, LoweredSystem
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
 from trnspec.yaml import Document, Places
@@ -228,21 +228,18 @@ class _Lowering:
         self.unit = occurrence.steps[first][0] if first < len(occurrence.steps) else occurrence.node
         for index, (_, part) in enumerate(occurrence.steps):
             if not isinstance(part.count, int):
-                self._number_of(part, count)
+                # A number that is not published exactly is taken from the name: ``CLUSTER*N``.
+                if count is None:
+                    known = "" if part.count is None else f"; known is {part.count}"
+                    raise UsageError(
+                        f"how many {part.node.name} {node.name} has is not known exactly{known}; "
+                        f"write {node.name}*N for N of them"
+                    )
             elif index < first:
                 self.count *= part.count
             else:
                 self.units *= part.count
         return occurrence.node
-
-    def _number_of(self, part: composition.DirectPart, count: int | None) -> None:
-        """A number of parts that is not published exactly is taken from the name: ``CLUSTER*N``."""
-        if count is None:
-            known = "" if part.count is None else f"; known is {part.count}"
-            raise UsageError(
-                f"how many {part.node.name} {self.node.name} has is not known exactly{known}; "
-                f"write {self.node.name}*N for N of them"
-            )
 
     def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
         if node.name not in self._figures:
@@ -270,7 +267,15 @@ class _Lowering:
         cores = chip.cores
         # On Neuron programs run on single cores of the chip; elsewhere a rank is a chip.
         if cores and self.graph.find(cores.core) is not None and cores.core.name.startswith("neuroncore"):
-            lnc = self._lnc(chip)
+            # From Trainium2 on, two physical cores make one logical core by default.
+            lnc = self.wanted_lnc if self.wanted_lnc is not None else (2 if cores.count >= 8 else 1)
+            if lnc not in (1, 2) or cores.count % lnc or (lnc == 2 and cores.count < 8):
+                raise RefusalError(
+                    "logical-cores",
+                    f"{self.chip.name} has {cores.count} cores of which no logical cores of {lnc} are made",
+                    place="lnc",
+                    hint="1 everywhere; 2 from Trainium2 on",
+                )
             per_chip = float(cores.count // lnc)
         elif self.wanted_lnc is not None:
             raise UsageError(f"{self.chip.name} has no logical cores, so lnc means nothing to it")
@@ -300,20 +305,6 @@ class _Lowering:
             levels=levels,
             figures_used=tuple(self.figures_used.values()),
         )
-
-    def _lnc(self, chip: Chip) -> int:
-        assert chip.cores is not None
-        count = chip.cores.count
-        # From Trainium2 on, two physical cores make one logical core by default.
-        lnc = self.wanted_lnc if self.wanted_lnc is not None else (2 if count >= 8 else 1)
-        if lnc not in (1, 2) or count % lnc or (lnc == 2 and count < 8):
-            raise RefusalError(
-                "logical-cores",
-                f"{self.chip.name} has {count} cores of which no logical cores of {lnc} are made",
-                place="lnc",
-                hint="1 everywhere; 2 from Trainium2 on",
-            )
-        return lnc
 
     def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
         all_engines: dict[str, float] = {}

@@ -1,6 +1,6 @@
 """The pipeline bubble: how long the slowest stage is idle in a step.
 
-Chunks of the model have a number of layers or one more, and the last one has the output (:func:`trnspec.perf.work.stages.dealt`).
+Chunks of the model have a number of layers or one more, and the last one has the output (:func:`trnspec.perf.work.layout.dealt`).
 Equal stages have closed forms but for V-shaped schedules; of unequal ones 1F1B and GPipe, whose longest path is one of a
 few.  Other schedules are executed (:mod:`trnspec.perf.training.execution`).
 """
@@ -26,7 +26,7 @@ from trnspec.perf.ops import (
     where,
 )
 from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, Times, executed
-from trnspec.perf.work.stages import dealt_with_mtp, extreme_layers
+from trnspec.perf.work.layout import dealt_with_mtp, extreme_layers
 
 if TYPE_CHECKING:
     from trnspec.perf.work.layout import Layout

@@ -11,8 +11,7 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem, Machine, machine
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.step import UNUSED, Step, step

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from trnspec.perf.convex import least
 from trnspec.perf.ops import Number, all_floats
 from trnspec.perf.training.pass_order import FUSED, SPLIT, order
-from trnspec.perf.work.layout import V_SHAPED
-from trnspec.perf.work.stages import dealt_with_mtp
+from trnspec.perf.work.layout import V_SHAPED, dealt_with_mtp
 from trnspec.perf.work.validity import MOST_V_STAGES
 
 if TYPE_CHECKING:

@@ -24,10 +24,9 @@ from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.bubble import balance, equal_bubble, pipeline_of, unequal_span
 from trnspec.perf.training.execution import KINDS, execution
-from trnspec.perf.training.parts import microbatch
 from trnspec.perf.training.pass_order import FUSED, ORDERED
-from trnspec.perf.work.layout import V_SHAPED
-from trnspec.perf.work.stages import dealt_with_mtp
+from trnspec.perf.training.step import microbatch
+from trnspec.perf.work.layout import V_SHAPED, dealt_with_mtp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

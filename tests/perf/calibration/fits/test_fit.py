@@ -17,10 +17,10 @@ from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit, fol
 from trnspec.perf.calibration.fits.training import TYPICAL, training
 from trnspec.perf.calibration.groups import COVERAGE
 from trnspec.perf.calibration.measured.case import Case, Skipped
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
-from trnspec.perf.calibration.measured.tables import records
 
 DATA = shipped() / "measured"
 STEPS = {n: getattr(TRUE, n) for n in (*TYPICAL, "causal") if not n.startswith("matmul_fp")}

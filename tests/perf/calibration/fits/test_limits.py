@@ -13,8 +13,8 @@ from trnspec.perf.calibration.fits.inference import FIRST, TOKEN
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, LIMITS, limits
 from trnspec.perf.calibration.fits.serving import TYPICAL as IN_FLIGHT
 from trnspec.perf.calibration.fits.training import TYPICAL, training
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
-from trnspec.perf.calibration.measured.tables import records
 
 
 def test_every_fitted_parameter_has_limits() -> None:

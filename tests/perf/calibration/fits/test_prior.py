@@ -14,7 +14,7 @@ from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.prior import WIDTHS, FitPrior, prior_of
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, training
 from trnspec.perf.calibration.groups import GroupErrors
-from trnspec.perf.calibration.measured.tables import fitted_hashes
+from trnspec.perf.calibration.measured.cells import fitted_hashes
 
 NAMES = tuple(n for n in TYPICAL if n not in {"matmul_fp8", "matmul_fp4", "score_passes"})
 NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expert_overlap", "pipeline_overlap")}

@@ -10,8 +10,7 @@ from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.search import SearchResult, unbounded
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, era_of, free, training, weights
 from trnspec.perf.calibration.measured.training import TrainingCase
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency, machine
 from trnspec.perf.training.step import step
 from trnspec.perf.work.transformer import transformer
 

@@ -10,8 +10,8 @@ from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.collectives import LIBRARIES
 from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
-from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.collectives.groups import group
 from trnspec.perf.lowering.lower import lower
 

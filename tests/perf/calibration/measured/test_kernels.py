@@ -7,8 +7,8 @@ import pytest
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
-from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.lower import lower
 
 DATA = folder() / "measured"

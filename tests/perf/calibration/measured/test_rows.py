@@ -10,9 +10,9 @@ from tests.perf.calibration.measured.rows import READERS, ROWS, changed, one
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Case, Skipped
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.serving import ServingCase, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.tables import records
 
 DATA = folder() / "measured"
 

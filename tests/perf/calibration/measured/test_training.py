@@ -11,9 +11,9 @@ from tests.support.engine import everything, shipped
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.measured import cells, tables
+from trnspec.perf.calibration.measured import cells
 from trnspec.perf.calibration.measured.case import Skipped
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.work.validity import check
 
@@ -157,7 +157,7 @@ def test_kind_and_name_of_a_table_without_them(tmp_path) -> None:
 
 
 def test_the_kind_of_a_table_follows_from_columns_that_no_other_kind_has(tmp_path):
-    for kind, needed in tables._KINDS:
+    for kind, needed in cells._KINDS:
         table = tmp_path / f"{kind}.csv"
         table.write_text(f"{','.join(sorted(needed))}\n{','.join('1' for _ in needed)}\n", "utf-8")
         assert [kind] == [row["kind"] for row in records(table)]

@@ -16,8 +16,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space, stacked
-from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.lowering.machine import IDEAL, Efficiency, Machine, machine
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.prefill import prefill

@@ -20,7 +20,7 @@ from trnspec.model.calibration import Achieved, Calibration
 from trnspec.perf.calibration.fits.limits import LIMITS
 from trnspec.perf.calibration.fits.search import scale
 from trnspec.perf.calibration.fits.uncertainty import OUTLYING
-from trnspec.perf.calibration.measured.tables import fitted_hashes
+from trnspec.perf.calibration.measured.cells import fitted_hashes
 from trnspec.perf.lowering.calibrated import calibrated, stated
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import KERNELS, limits
 from trnspec.perf.calibration.fits.search import Space, combined, stacked
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import Efficiency, LoweredSystem
+from trnspec.perf.lowering.machine import Efficiency, LoweredSystem, machine
 from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout

@@ -9,10 +9,9 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.calibration.measured.cells import RowCells
-from trnspec.perf.calibration.measured.tables import Record, row_hashes
+from trnspec.perf.calibration.measured.cells import Record, RowCells, row_hashes
 from trnspec.perf.frameworks import named_in
-from trnspec.perf.lowering.system import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

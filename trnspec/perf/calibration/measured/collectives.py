@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import RowCells, document_name, first
+from trnspec.perf.calibration.measured.cells import KINDS, RowCells, document_name, first
 from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import Group, LinkRates, group
@@ -23,26 +23,16 @@ from trnspec.perf.collectives.library import Launch, LibraryProtocol
 from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import fastest, time_plan
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import IDEAL, LoweredSystem
+from trnspec.perf.lowering.machine import IDEAL, LoweredSystem, Machine, machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.tables import Record
+    from trnspec.perf.calibration.measured.cells import Record
 
 _COUNT = re.compile(r"([1-9][0-9]*)x (?=\S)(?![abh][12]00 )")
 """Number of servers at the start of a description; ``8x H100 SXM`` are the chips of one."""
-
-KINDS: dict[str, Kind] = {
-    "all_reduce": "all-reduce",
-    "reduce_scatter": "reduce-scatter",
-    "all_gather": "all-gather",
-    "all_to_all": "all-to-all",
-    "broadcast": "broadcast",
-}
-"""Collectives by the names that tools print."""
 
 UNSUPPORTED = {
     "all_gatherv": "all_gatherv: the parts differ in size, and the row does not state them",

@@ -16,8 +16,7 @@ from trnspec.perf.calibration.fit_range import serving_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
 from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.request import serve
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.tables import Record
+    from trnspec.perf.calibration.measured.cells import Record
     from trnspec.perf.frameworks import Setting
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.calibration.measured.cells import Record
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORK = "torch"
 """The framework of rows that state none: matrix multiplications of PyTorch."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.calibration.measured.cells import Record
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORK = "nxd-inference"
 """The framework whose calibration is used, where the chip has one of it."""

@@ -14,12 +14,10 @@ from trnspec.perf.calibration.fit_range import training_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
 from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.training.step import UNUSED, step
-from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.transformer import model_flops_per_token, transformer
 from trnspec.perf.work.validity import check, longest
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.system import LoweredSystem
+    from trnspec.perf.calibration.measured.cells import Record
+    from trnspec.perf.lowering.machine import LoweredSystem
 
 
 @frozen(kw_only=True)
