@@ -290,7 +290,8 @@ class _Wanted:
             distance: The position of its chip in the order of nearness.
             alike: The chips of the generation of the chip.
         """
-        spec = node.spec
+        spec, era = node.spec, node.spec.era or ""
+        had_begun = not self.era or era <= self.era
         return (
             # Of rows of other models times on Trainium are off by 1.4 instead of 1.1; those of another chip by less.
             spec.of == "inference" and (not self.models or spec.models in (None, self.models)),
@@ -299,7 +300,9 @@ class _Wanted:
             bool(self.framework) and _framework(spec) == self.framework,
             -distance,
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
-            *self._era(spec.era or ""),
+            # Eras that had begun come first, the newest of them; else the oldest that had not.
+            had_begun,
+            era if had_begun else tuple(-ord(c) for c in era),
             spec.spread.rows,
             node.name,
         )
@@ -308,12 +311,6 @@ class _Wanted:
         """Whether an era had begun, and not long before."""
         years = [int(text[:4]) if text[:4].isdigit() else 0 for text in (self.era, era)]
         return era == self.era or (years[1] > 0 and era <= self.era and years[0] - years[1] <= _RECENT)
-
-    def _era(self, era: str) -> tuple[object, ...]:
-        """Eras that had begun come first, the newest of them; else the oldest that had not."""
-        if not self.era:
-            return True, era
-        return (True, era) if era <= self.era else (False, tuple(-ord(c) for c in era))
 
 
 _RECENT = 3

@@ -278,13 +278,12 @@ def transformer(d: Dimensions) -> Transformer:
     def part(of: Callable[[Reach], Number], *parts: Reach) -> Number:
         return sum((one.layers / d.layers / one.stride * of(one) for one in parts), 0.0)
 
-    def parts(name: str, of: Callable[[Reach], Number]) -> dict[str, Number]:
-        return {
-            f"{name}_full": part(of, everywhere, pooled),
-            f"{name}_window": part(of, window),
-            f"{name}_chosen": part(of, chosen),
-        }
-
+    widths = (
+        ("score", lambda one: one.heads.width),
+        ("read", lambda one: one.heads.kv_elements),
+        ("rows", lambda one: one.heads.heads),
+    )
+    those = (("full", (everywhere, pooled)), ("window", (window,)), ("chosen", (chosen,)))
     return Transformer(
         layers=d.layers,
         hidden=d.hidden,
@@ -310,9 +309,7 @@ def transformer(d: Dimensions) -> Transformer:
         outer=d.outer_small + d.outer_weights,
         window=window.limit,
         chosen=chosen.limit,
-        **parts("score", lambda one: one.heads.width),
-        **parts("read", lambda one: one.heads.kv_elements),
-        **parts("rows", lambda one: one.heads.heads),
+        **{f"{name}_{which}": part(of, *some) for name, of in widths for which, some in those},
         kept_full=part(lambda one: one.heads.kv_elements, everywhere, chosen, pooled),
         kept_window=part(lambda one: one.heads.kv_elements, window),
         local_heads=local.heads,
