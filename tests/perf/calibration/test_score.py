@@ -152,7 +152,8 @@ def test_rows_are_held_out(kind: str) -> None:
     # A fit without the model and the chip has neither.
     assert by_both.keys() == by_chip.keys()
     assert not by_both or kind == "collective" or by_both not in (by_model, by_chip)
-    # Collectives are fitted to each library.
+    # Collectives are fitted to each library, and to all sizes and ranks.
+    assert kind != "collective" or not held(kind, some, "ranks")
     assert bool(by_framework) == (kind != "collective" and len({c.framework for c in cases}) > 1)
     assert not by_framework or by_framework not in (by_model, by_chip)
 

@@ -376,9 +376,9 @@ def _refit_collectives(
 ) -> HeldOut:
     """By a fit without the rows of a size, or by that of the nearest other chip."""
     values: HeldOut = {}
-    # Each library has a fit of its own, so that none can be left out.
+    # Each library has a fit of its own, so that none can be left out; and no row is above the range of an input.
     known = {case.id: calibration for case, calibration in rows}
-    for framework in sorted({c.framework for c, _ in rows}) if "framework" not in holdout else ():
+    for framework in sorted({c.framework for c, _ in rows}) if INPUTS.union({"framework"}).isdisjoint(holdout) else ():
         used = [c for c, _ in rows if c.framework in {framework, BASE.get(framework)}]
         try:
             fits = fit_collectives(used, framework, partial(nearest, graph))
