@@ -353,15 +353,8 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         *_software(estimator, layout, question),
+        *(overlap_note(estimator, layout) if layout.overlap else ()),
     ]
-    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
-        known = (
-            "the calibration has no rows with it"
-            if estimator.calibration.name
-            else "no calibration states what it hides"
-        )
-        why = f"{known}: tensor-parallel collectives are exposed"
-        assumptions.append(Assumption("overlap", "no effect", why, first=True))
     assumptions += training_assumptions(
         question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}
     )
@@ -384,6 +377,17 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
             Assumption("stages", f"{chunk} of {few} and {few + 1} layers; the longest decides", "the input uneven")
         )
     return (*assumptions, *links)
+
+
+def overlap_note(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
+    """Note that the input overlap has no effect: the overlap is a figure of calibrations with such rows."""
+    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
+        why = (
+            "the calibration has no rows with it"
+            if estimator.calibration.name
+            else "no calibration states what it hides"
+        )
+        yield Assumption("overlap", "no effect", f"{why}: tensor-parallel collectives are exposed", first=True)
 
 
 def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:

@@ -189,6 +189,13 @@ def test_measured_degrees_are_of_connected_chips() -> None:
     assert found.suggestions[0].inputs["tp"] <= 4
 
 
+@pytest.mark.parametrize(("tp", "unused"), [(1, False), (8, True)])
+def test_overlap_without_effect_is_stated(tp, unused) -> None:
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), overlap=True, tp=(tp,))
+
+    assert [a.value for a in found.assumptions if a.name == "overlap"] == ["no effect"] * unused
+
+
 def test_a_chip_alone_has_a_plan_for_one() -> None:
     """How several are linked is not known."""
     assert [row["system"] for row in rows(plan(CAT, **SMALL, on=("trainium1",)))] == ["trainium1*1"]

@@ -7,6 +7,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
@@ -41,6 +42,7 @@ class RunPlan:
         power: The power of all chips; ``None`` if it is not published.
         spares: Servers rented in addition, as a share.
         figures_used: The catalog figures used.
+        notes: Inputs that have no effect on the step.
     """
 
     systems: str
@@ -58,6 +60,7 @@ class RunPlan:
     power: ChipPower | None
     spares: float
     figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)
+    notes: tuple[Assumption, ...] = field(default=(), repr=False)
 
     @property
     def time(self) -> tuple[float, float, float | None]:

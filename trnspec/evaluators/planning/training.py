@@ -410,6 +410,7 @@ def _plan(  # the parts of a question
             *estimator.system.figures_with(estimator.dtype),
             *(f for known in (price, power) if known for f in known.figures_used),
         ),
+        notes=tuple(training.overlap_note(at, layout)),
     )
     _, low, high = plan.time
     if high is None or high <= WIDEST * low:

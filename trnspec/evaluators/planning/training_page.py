@@ -228,6 +228,7 @@ def _assumptions(
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
     yield _production(best, q)
+    yield from best.notes
     yield from _reliability(best, q)
     if goals.deadline is None and q.count is None and not all("*" in on for on in q.on):
         yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
