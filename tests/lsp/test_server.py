@@ -1,74 +1,71 @@
-"""The language server as an editor sees it: a process of its own, and a client that speaks the protocol."""
+"""The requests and notifications of an editor: what the server answers and publishes."""
 
 import asyncio
+import gc
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from lsprotocol import types
-from pygls.lsp.client import LanguageClient
+from pygls.exceptions import JsonRpcInvalidParams
 
-from tests.support.programs import ROOT, command, completed
+from tests.support.programs import ROOT, command
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
+from trnspec.lsp.server import create
 
-SECONDS = 60
-DOCUMENTS = ("chips/trainium2", "cores/neuroncore-v3", "servers/trn2.48xlarge")
+CHIP, CORE, SERVER = "chips/trainium2", "cores/neuroncore-v3", "servers/trn2.48xlarge"
 
 
 class Editor:
-    """A client that keeps the newest diagnostics of each file."""
+    """A project in an editor: the newest diagnostics of each file, and the warnings."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.client = LanguageClient("test", "1")
+        self.server = create()
+        self.server.protocol.server_capabilities = types.ServerCapabilities()
+        self.server.text_document_publish_diagnostics = self.keep
+        self.server.window_show_message = lambda params: self.warnings.append(params.message)
         self.diagnostics: dict[str, list[types.Diagnostic]] = {}
         self.versions: dict[str, int] = {}
+        self.warnings: list[str] = []
         self.arrived = asyncio.Event()
 
-        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        def keep(params: types.PublishDiagnosticsParams) -> None:
-            self.diagnostics[params.uri] = list(params.diagnostics)
-            self.arrived.set()
-
-    async def start(self) -> types.ServerCapabilities:
-        await self.client.start_io(sys.executable, "-m", "trnspec", "lsp", "--stdio")
-        params = types.InitializeParams(capabilities=types.ClientCapabilities(), root_uri=self.root.as_uri())
-        result = await self.client.initialize_async(params)
-        self.client.initialized(types.InitializedParams())
-        return result.capabilities
-
-    async def stop(self) -> int | None:
-        await self.client.shutdown_async(None)
-        self.client.exit(None)
-        await self.client.stop()
-        return self.client._server.returncode
+    def keep(self, params: types.PublishDiagnosticsParams) -> None:
+        assert params.version == self.versions.get(params.uri)
+        self.diagnostics[params.uri] = params.diagnostics
+        self.arrived.set()
 
     def uri(self, name: str) -> str:
         return (self.root / f"{name}.yaml").as_uri()
 
-    def write(self, name: str, text: str) -> None:
+    def ask(self, request: str, params: Callable, name: str, *details):
+        """Send a request, or a notification, on a document."""
+        function = self.server.protocol.fm.features[f"textDocument/{request}"]
+        return function(params(types.TextDocumentIdentifier(self.uri(name)), *details))
+
+    async def write(self, name: str, text: str) -> None:
         """Open a document, or change it."""
-        uri = self.uri(name)
+        uri, features = self.uri(name), self.server.protocol.fm.features
         self.versions[uri] = version = self.versions.get(uri, 0) + 1
         if version == 1:
             item = types.TextDocumentItem(uri, "yaml", version, text)
-            self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+            await features["textDocument/didOpen"](types.DidOpenTextDocumentParams(item))
         else:
-            change = types.TextDocumentContentChangeWholeDocument(text)
+            whole = [types.TextDocumentContentChangeWholeDocument(text)]
             identifier = types.VersionedTextDocumentIdentifier(version, uri)
-            self.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
+            await features["textDocument/didChange"](types.DidChangeTextDocumentParams(identifier, whole))
 
-    async def until(self, name: str, codes: set[str]) -> list[types.Diagnostic]:
-        """The diagnostics of a document, once they have these codes."""
-        while {d.code for d in self.diagnostics.get(self.uri(name), ())} != codes or self.uri(
-            name
-        ) not in self.diagnostics:
+    async def until(self, name: str, *codes: str) -> dict[str, types.Diagnostic]:
+        """The diagnostics of a document by their codes, once they have these."""
+        uri = self.uri(name)
+        while uri not in self.diagnostics or {d.code for d in self.diagnostics[uri]} != set(codes):
             self.arrived.clear()
-            await asyncio.wait_for(self.arrived.wait(), SECONDS)
-        return self.diagnostics[self.uri(name)]
+            await self.arrived.wait()
+        return {d.code: d for d in self.diagnostics[uri]}
 
 
 def at(text: str, words: str, offset: int = 0) -> types.Position:
@@ -76,98 +73,114 @@ def at(text: str, words: str, offset: int = 0) -> types.Position:
     return types.Position(text.count("\n", 0, index), index - text.rfind("\n", 0, index) - 1)
 
 
-@pytest.mark.slow
-def test_session(tmp_path, monkeypatch) -> None:
-    """What an editor does with a project: findings that follow the text, hover, completion, references, renaming."""
+@pytest.fixture
+def editor(tmp_path, monkeypatch):
     monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    root = tmp_path / "a project"
-    for name in DOCUMENTS:
+    monkeypatch.setattr("trnspec.lsp.server.IDLE", 0.02)
+    root, threshold = tmp_path / "a project", gc.get_threshold()
+    for name in (CHIP, CORE, SERVER):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "catalog" / f"{name}.yaml", root / f"{name}.yaml")
+    yield Editor(root)
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
 
-    completed(asyncio.wait_for(_session(root), 2 * SECONDS))
+
+def test_requests(editor) -> None:
+    """What an editor does with a project: findings that follow the text, hover, completion, references, renaming."""
+    asyncio.run(asyncio.wait_for(_requests(editor), 60))
 
 
-async def _session(root: Path) -> None:
-    editor = Editor(root)
-    capabilities = await editor.start()
-    client = editor.client
-    chip = DOCUMENTS[0]
-    text = (root / f"{chip}.yaml").read_text(encoding="utf-8")
-    document = types.TextDocumentIdentifier(editor.uri(chip))
+async def _requests(editor: Editor) -> None:
+    ask = editor.ask
+    text = (editor.root / f"{CHIP}.yaml").read_text(encoding="utf-8")
     wrong = text.replace("2.9 TB/sec", "2.3 TB/sec")
-
-    assert types.TextDocumentSyncKind.Full == capabilities.text_document_sync.change
 
     # A wrong figure, found by comparing documents. Its server and the other chip are related places. What is asked before
     # the catalog is read is answered then: no editor asks again.
-    editor.write(chip, wrong)
-    early = await client.text_document_hover_async(types.HoverParams(document, at(wrong, "2.3 TB/sec")))
-    assert early is not None
-    found = {d.code: d for d in await editor.until(chip, {"TRN402", "TRN606"})}
+    await editor.write(CHIP, wrong)
+    assert ask("hover", types.HoverParams, CHIP, at(wrong, "2.3 TB/sec")) is not None
+    found = await editor.until(CHIP, "TRN402", "TRN606")
     assert types.Range(at(wrong, "2.3 TB"), at(wrong, "2.3 TB/sec", 10)) == found["TRN402"].range
     assert types.DiagnosticSeverity.Error == found["TRN402"].severity
-    related = {Path(r.location.uri).name for r in found["TRN402"].related_information}
-    assert "trn2.48xlarge.yaml" in related
+    assert "trn2.48xlarge.yaml" in {Path(r.location.uri).name for r in found["TRN402"].related_information}
 
     # A misspelt key: found at once; the findings of before stay where their values are.
     misspelt = wrong.replace("  dies:", "# one more line\n  diess:")
-    editor.write(chip, misspelt)
-    found = {d.code: d for d in await editor.until(chip, {"TRN101", "TRN402", "TRN606"})}
+    await editor.write(CHIP, misspelt)
+    found = await editor.until(CHIP, "TRN101", "TRN402", "TRN606")
     assert at(misspelt, "2.3 TB") == found["TRN402"].range.start
-    context = types.CodeActionContext([found["TRN101"]])
-    params = types.CodeActionParams(document, found["TRN101"].range, context)
-    assert "Replace with dies" in {a.title for a in await client.text_document_code_action_async(params)}
+    bare = types.Diagnostic(found["TRN101"].range, found["TRN101"].message, code="TRN101")  # as some editors return it
+    (fix, *_) = ask("codeAction", types.CodeActionParams, CHIP, bare.range, types.CodeActionContext([bare]))
+    assert "Replace with dies" == fix.title
 
     # What is typed is completed, hovered and navigated in the text that is not saved.
-    completed = await client.text_document_completion_async(
-        types.CompletionParams(document, at(misspelt, "core: neuroncore", 16))
-    )
-    assert {"neuroncore-v3"} <= {item.label for item in completed.items}
-    shown = await client.text_document_hover_async(types.HoverParams(document, at(misspelt, "2.3 TB/sec")))
-    assert "interval     [2.25, 2.35 TB/s)" in shown.contents.value
-    assert "**TRN402 aggregate-mismatch**" in shown.contents.value
+    typed = ask("completion", types.CompletionParams, CHIP, at(misspelt, "core: neuroncore", 16))
+    item = next(i for i in typed.items if i.label == "neuroncore-v3")
+    replaced = types.Range(at(misspelt, "core: neuroncore", 6), at(misspelt, "core: neuroncore", 16))
+    assert types.TextEdit(replaced, "neuroncore-v3") == item.text_edit
+    assert types.CompletionItemKind.Reference == item.kind
+    shown = ask("hover", types.HoverParams, CHIP, at(misspelt, "2.3 TB/sec")).contents.value
+    assert "interval     [2.25, 2.35 TB/s)" in shown
+    assert "**TRN402 aggregate-mismatch**" in shown
+    assert "**TRN" not in ask("hover", types.HoverParams, CHIP, at(misspelt, "24 GiB")).contents.value
     core = at(misspelt, "neuroncore-v3")
-    (definition,) = await client.text_document_definition_async(types.DefinitionParams(document, core))
-    assert editor.uri(DOCUMENTS[1]) == definition.uri
-    references = await client.text_document_references_async(
-        types.ReferenceParams(types.ReferenceContext(include_declaration=False), document, core)
-    )
-    assert {editor.uri(chip)} == {r.uri for r in references}
-    symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
-    assert ["api_version", "kind", "metadata", "spec", "claims"] == [s.name for s in symbols]
+    (definition,) = ask("definition", types.DefinitionParams, CHIP, core)
+    assert editor.uri(CORE) == definition.uri
+    references = partial(types.ReferenceParams, types.ReferenceContext(include_declaration=False))
+    assert {editor.uri(CHIP)} == {r.uri for r in ask("references", references, CHIP, core)}
+    outline = ask("documentSymbol", types.DocumentSymbolParams, CHIP)
+    assert ["api_version", "kind", "metadata", "spec", "claims"] == [s.name for s in outline]
 
-    # The core is renamed in all files of the project, those that are not open too.
-    edit = await client.text_document_rename_async(types.RenameParams(document, core, "my-core"))
-    assert {editor.uri(chip), editor.uri(DOCUMENTS[1])} == {
-        c.text_document.uri for c in edit.document_changes if isinstance(c, types.TextDocumentEdit)
-    }
-    assert editor.uri("cores/my-core") == edit.document_changes[-1].new_uri
+    # The core is renamed in all files of the project, those that are not open too; its file gets the new name.
+    whole = types.Range(core, at(misspelt, "neuroncore-v3", 13))
+    for offset in (0, 12):
+        inside = at(misspelt, "neuroncore-v3", offset)
+        prepared = ask("prepareRename", types.PrepareRenameParams, CHIP, inside)
+        assert types.PrepareRenamePlaceholder(whole, "neuroncore-v3") == prepared
+    assert ask("prepareRename", types.PrepareRenameParams, CHIP, at(misspelt, "2.3 TB/sec")) is None
+    *edits, renamed = ask("rename", types.RenameParams, CHIP, core, "my-core").document_changes
+    versions = {e.text_document.uri: e.text_document.version for e in edits}
+    assert {editor.uri(CHIP): 2, editor.uri(CORE): None} == versions
+    assert (editor.uri(CORE), editor.uri("cores/my-core")) == (renamed.old_uri, renamed.new_uri)
+    assert whole in [e.range for e in edits[0].edits + edits[1].edits]
+    with pytest.raises(JsonRpcInvalidParams, match="another catalog"):
+        ask("rename", types.RenameParams, CHIP, at(misspelt, "over: trainium1", 8), "my-chip")
 
     # Formatting is that of trnspec fmt.
     spaced = text.replace("  dies: {value: 2,", "  dies:   {value: 2,")
-    editor.write(chip, spaced)
+    await editor.write(CHIP, spaced)
     options = types.FormattingOptions(tab_size=2, insert_spaces=True)
-    (edit,) = await client.text_document_formatting_async(types.DocumentFormattingParams(document, options))
+    (edit,) = ask("formatting", types.DocumentFormattingParams, CHIP, options)
     assert formatted(spaced, registry().kinds) == edit.new_text
 
     # The correct text has no findings, and neither has a file of another program.
-    editor.write(chip, text)
-    assert [] == await editor.until(chip, set())
-    editor.write("models/schema", "version: 2\nmodels: [{name: a}]\n")
-    assert [] == await editor.until("models/schema", set())
-    assert 0 == await editor.stop()
+    await editor.write(CHIP, text)
+    await editor.until(CHIP)
+    assert [] == ask("formatting", types.DocumentFormattingParams, CHIP, options)
+    await editor.write("models/schema", "version: 2\nmodels: [{name: a}]\n")
+    await editor.until("models/schema")
+    assert ask("hover", types.HoverParams, "models/schema", core) is None
+
+    # A document that is closed counts as it is on disk, as does a file that another program writes.
+    await editor.write(CHIP, wrong)
+    await editor.until(CHIP, "TRN402", "TRN606")
+    del editor.versions[editor.uri(CHIP)]
+    await ask("didClose", types.DidCloseTextDocumentParams, CHIP)
+    assert [] == editor.diagnostics[editor.uri(CHIP)]
+    (editor.root / f"{CHIP}.yaml").write_text(wrong, encoding="utf-8")
+    await editor.write(SERVER, (editor.root / f"{SERVER}.yaml").read_text(encoding="utf-8"))
+    await editor.until(CHIP, "TRN402")
+    (editor.root / f"{CHIP}.yaml").write_text(text, encoding="utf-8")
+    changed = editor.server.protocol.fm.features["workspace/didChangeWatchedFiles"]
+    await changed(types.DidChangeWatchedFilesParams([]))
+    await editor.until(CHIP)
+    assert [] == editor.warnings
 
 
 def test_a_message_that_is_too_large_ends_the_server_with_one_line() -> None:
-    done = subprocess.run(
-        command("lsp"),
-        input=b"Content-Length: 999999999999\r\n\r\n{}",
-        capture_output=True,
-        check=False,
-        timeout=SECONDS,
-    )
+    announced = b"Content-Length: 999999999999\r\n\r\n{}"
+    done = subprocess.run(command("lsp"), input=announced, capture_output=True, check=False, timeout=60)
 
     assert 2 == done.returncode
     assert b"trnspec: a message of 999,999,999,999 bytes is announced; at most 100,000,000 are read\n" == done.stderr
