@@ -19,7 +19,7 @@ from tests.support.kept_documents import keep
 
 # How long an example takes says something about the machine, which others use as well. Every run draws other examples;
 # --hypothesis-profile=thorough draws many at once.
-settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("ci")
 
@@ -36,6 +36,15 @@ if os.environ.setdefault("PYTEST_FIRST_PROCESS", str(os.getpid())) == str(os.get
 
 # Most of what a run creates stays until its end: modules, tests, kept readings.
 gc.set_threshold(50_000)
+
+# Tests of half a minute and more, which begin first, so that no process waits for one at the end.
+LONG = ("test_new_plugins_pass", "test_hooks_in_a_repository", "test_sphinx", "add-a-generation", "size-a-serving-fleet",
+        "test_installed_plugins", "_of_all_problems", "test_plans_of_published_fleets")  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not any(name in item.name for name in LONG))
+
 
 Tell = Callable[[str, Iterable[str]], None]
 

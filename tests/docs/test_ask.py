@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.docs.pages import Runner, blocks
+from tests.docs.conftest import Runner, blocks
 from tests.support.programs import ROOT, Here
 
 PAGE = ROOT / "docs" / "tutorial" / "ask.md"

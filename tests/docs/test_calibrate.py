@@ -6,7 +6,7 @@ import attrs
 import click
 import pytest
 
-from tests.docs.pages import Runner, blocks
+from tests.docs.conftest import Runner, blocks
 from tests.support.programs import ROOT, Here
 from trnspec.cli.calibrate import command
 from trnspec.model.calibration import Calibration, Spread

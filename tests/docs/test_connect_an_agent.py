@@ -2,7 +2,7 @@
 
 import re
 
-from tests.docs.pages import Runner, blocks
+from tests.docs.conftest import Runner, blocks
 from tests.support.programs import ROOT, Here
 from trnspec.mcp.server import TOOLS
 

@@ -7,7 +7,7 @@ import sys
 import attrs
 import pytest
 
-from tests.docs.pages import Runner, blocks
+from tests.docs.conftest import Runner, blocks
 from tests.support.programs import ROOT, Here
 from trnspec.cli.eval import MOST
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import Runner, blocks
+from tests.docs.conftest import Runner, blocks
 from tests.support.programs import DATA, ROOT, Here, few_plans
 
 DOCS = ROOT / "docs"

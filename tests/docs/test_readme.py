@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.docs.pages import blocks, commands, matches
+from tests.docs.conftest import blocks, commands, matches
 from tests.support.programs import ROOT, Here
 
 README = ROOT / "README.md"

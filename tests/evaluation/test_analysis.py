@@ -28,10 +28,6 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     # A measured library has times that no figure sets.
     ("collective", {"kind": "all-reduce", "size": "64 MiB", "on": "trn2.48xlarge*2", "calibration": "none"}),
     ("collective", {"kind": "all-to-all", "size": "64 KiB", "on": "trn2-ultraserver", "calibration": "none"}),
-    (
-        "search",
-        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "calibration": "none"},
-    ),
 ]
 
 
@@ -302,6 +298,7 @@ def test_formulas_out_of_reach(kind, target, reason, part) -> None:
     assert part in str(caught.value)
 
 
+@settings(max_examples=10)
 @given(ratio=st.floats(-20.0, 20.0).map(lambda e: 2.0**e))
 def test_any_ratio_is_found(ratio) -> None:
     found = solved("inverse", f"{1.0 / 2.9 / ratio!r} s")

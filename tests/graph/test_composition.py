@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 import trnspec
-from tests.plugins.rack_kinds import DOCUMENTS, MODULE
+from tests.support.invented_plugins import DOCUMENTS, MODULE
 from tests.support.tables import tables
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.reconcile.relations import relations

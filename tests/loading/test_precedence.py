@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.plugins.acme_documents import ACME, CHIP, SERVER
+from tests.support.invented_plugins import ACME, CHIP, SERVER
 from tests.support.programs import ROOT, Site
 
 

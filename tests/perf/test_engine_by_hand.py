@@ -9,7 +9,7 @@ import random
 import pytest
 
 import trnspec
-from tests.perf.config_files import llama, mixtral, written
+from tests.perf.conftest import llama, mixtral, written
 from tests.support.engine import PER_SERVER
 from tests.support.evaluations import parts
 

@@ -9,7 +9,7 @@ import random
 import attrs
 import pytest
 from attrs import evolve
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.perf.oracles import engine as reference_engine
@@ -181,6 +181,7 @@ def test_twice_any_rate_is_never_slower(seed) -> None:
         assert step(e.model, plan, faster).total <= before * (1 + (1e-4 if split else 1e-12)), name
 
 
+@settings(max_examples=10)
 @given(shipped_layouts)
 def test_a_second_implementation_agrees(case) -> None:
     e, layout = case

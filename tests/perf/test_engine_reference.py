@@ -15,8 +15,8 @@ from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import RECOMPUTE, SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
-COUNT = 500
-PARTS_OF_SAMPLES = [slice(50), pytest.param(slice(50, None), marks=pytest.mark.slow)]
+COUNT = 200
+PARTS_OF_SAMPLES = [slice(25), pytest.param(slice(25, None), marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import trnspec
-from tests.perf.config_files import llama, mixtral, written
+from tests.perf.conftest import llama, mixtral, written
 from tests.support.engine import Rates
 from tests.support.evaluations import parts
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.plugins.acme_documents import ACME
+from tests.support.invented_plugins import ACME
 from tests.support.programs import ROOT, Site
 
 FILE = ROOT / "catalog" / "chips" / "trainium2.yaml"

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from tests.plugins.rack_kinds import DOCUMENTS, MODULE, install
+from tests.support.invented_plugins import DOCUMENTS, MODULE, install
 from tests.support.programs import Site, environment
 from trnspec.builtin import plugin as builtin
 from trnspec.model.chip import Chip

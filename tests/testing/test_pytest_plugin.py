@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.acme_documents import CHIP, PAGE, SERVER
+from tests.support.invented_plugins import CHIP, PAGE, SERVER
 from tests.support.programs import environment
 
 pytestmark = pytest.mark.slow

@@ -125,12 +125,12 @@ def test_kinds_without_a_scorer_are_skipped() -> None:
 
 
 def few(kind: str) -> list[dict[str, str]]:
-    """Rows of one kind of two chips, about twenty of each; of collectives those of one chip, whose fit takes a second."""
+    """Rows of one kind of two chips, about twelve of each; of collectives those of one chip, whose fit takes a second."""
     name = {"train": "training_mpt", "collective": "collectives_neuron", "matmul": "gemm_gpu"}.get(kind, TABLES[kind])
     by_chip: dict[str, list[dict[str, str]]] = {}
     for row in rows(name):
         by_chip.setdefault(row["hardware"], []).append(row)
-    return [row for some in [*by_chip.values()][:2] for row in some[:: max(1, len(some) // 20)]]
+    return [row for some in [*by_chip.values()][:2] for row in some[:: max(1, len(some) // 12)]]
 
 
 @pytest.mark.parametrize("kind", FITTED)

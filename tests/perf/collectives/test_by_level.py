@@ -5,7 +5,7 @@ Without losses they are bounds, so that no schedule on the declared links may be
 
 import pytest
 
-from tests.perf.collectives.made_systems import servers, system, timings
+from tests.perf.collectives.conftest import servers, system, timings
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange

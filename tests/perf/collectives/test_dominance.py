@@ -5,7 +5,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
-from tests.perf.collectives.made_systems import GIB, KINDS, near, on, servers, system, timings
+from tests.perf.collectives.conftest import GIB, KINDS, near, on, servers, system, timings
 from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans

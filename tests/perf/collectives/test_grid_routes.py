@@ -9,7 +9,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.perf.collectives.made_systems import on, timings
+from tests.perf.collectives.conftest import on, timings
 from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.perf.collectives.made_systems import KINDS, near
+from tests.perf.collectives.conftest import KINDS, near
 from tests.support.engine import everything
 from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of, timed
 from trnspec.perf.lowering.lower import lower

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.perf.calibration.measured.rows import changed
-from tests.perf.collectives.made_systems import timings
+from tests.perf.calibration.measured.conftest import changed
+from tests.perf.collectives.conftest import timings
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.collectives import LIBRARIES

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.perf.calibration.measured.rows import READERS, ROWS, changed, one
+from tests.perf.calibration.measured.conftest import READERS, ROWS, changed, one
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Case, Skipped

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.perf.calibration.measured.rows import ROWS, changed, one
+from tests.perf.calibration.measured.conftest import ROWS, changed, one
 from tests.support.engine import everything, shipped
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
