@@ -122,7 +122,7 @@ LIMITS = [("llama-3.1-8b", 200.0, 0.5, 0.02), ("llama-3.3-70b", 20.0, 1.0, 0.03)
 @pytest.mark.parametrize(("model", "rate", "ttft", "tpot"), LIMITS)
 def test_no_plan_misses_its_limits_in_the_simulation(model, rate, ttft, tpot) -> None:
     goals = {"rate": rate, "ttft": f"{ttft}s", "tpot": f"{tpot}s"}
-    plans = rows(plan(CAT, model=model, isl=4096, osl=512, on=("trn2.48xlarge",), tp=(4, 16), top=1000, **goals))
+    plans = rows(plan(CAT, model=model, isl=4096, osl=512, on=("trn2.48xlarge",), top=1000, **goals))
 
     assert len(plans) > 3
     assert all(row["ttft"] <= ttft and row["tpot"] <= tpot for row in plans)
