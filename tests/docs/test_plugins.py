@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.docs.pages import Session
+from tests.docs.conftest import Session
 from tests.support.programs import ROOT, Elsewhere, with_pytest
 
 pytestmark = pytest.mark.slow
