@@ -14,7 +14,7 @@ from trnspec.checks.rules import (
     provenance,
     quote_conflicts,
     quotes,
-    scenarios,
+    runs,
     topology,
     transformers,
     units,
@@ -30,7 +30,7 @@ _REPORTERS = "trnspec.output.reporters"
 
 _MODULES = (
     dates, derived, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts, quotes,
-    scenarios, topology, transformers, units, verdicts,
+    runs, topology, transformers, units, verdicts,
 )  # fmt: skip
 _RULES = {value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
 

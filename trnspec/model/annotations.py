@@ -78,7 +78,8 @@ Name = Annotated[str, NAME_PATTERN]
 """The name of a document."""
 
 Address = Annotated[
-    str, Pattern(r"^https?://[^\s<>\"]+$", "an address such as https://github.com/aws-neuron/aws-neuron-sdk")
+    str,
+    Pattern(r"^https?://[A-Za-z0-9\[][^\s<>\"]*$", "an address such as https://github.com/aws-neuron/aws-neuron-sdk"),
 ]
 """The address of a page; it is shown as a link."""
 

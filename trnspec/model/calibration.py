@@ -79,7 +79,12 @@ class FittedTable(ShortRepr):
 
     def has(self, line: int) -> bool:
         """Whether the row that ends on a line was fitted."""
-        return line in _line_numbers(self.lines)
+        return line in self.numbers
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The lines that fitted rows end on."""
+        return _line_numbers(self.lines)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Least, Text
+from trnspec.model.annotations import Count, Least, Pattern, Text
 from trnspec.short_repr import ShortRepr
 
 
@@ -32,7 +32,7 @@ class Quota(ShortRepr):
 
     families: tuple[Text, ...]
     purchase: Literal["on-demand", "spot", "capacity-block"]
-    code: Text | None = None
+    code: Annotated[str, Pattern(r"^L-[0-9A-F]{8}$", "a code of Service Quotas, such as L-6B0D517C")] | None = None
     vcpus: Annotated[int, Least(0)] | None = None
     servers: Count | None = None
     servers_in_all: Count | None = None

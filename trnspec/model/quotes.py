@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
 from trnspec.model import fields
-from trnspec.model.annotations import Count, Text
+from trnspec.model.annotations import Count, Pattern, Text
 from trnspec.model.document import Verdict
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
@@ -24,6 +24,11 @@ class Quoted(ShortRepr):
 
 PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 """The way a server is bought."""
+
+Term = Annotated[
+    str, Pattern(r"^[0-9]+[ -](h|hours?|days?|weeks?|months?|years?)\b", "a duration, such as 24 h or 1 year")
+]
+"""The duration of a purchase."""
 
 UNSTATED = "unstated"
 """The key of a price whose source names no region."""
@@ -68,7 +73,7 @@ class Price(Quoted):
     server: Ref[Server]
     type: PriceType
     currency: Literal["USD"] = "USD"
-    term: Text | None = None
+    term: Term | None = None
     status: Literal["listed", "unlisted"] = "listed"
     hourly: Mapping[str, fields.Price] = field(factory=dict)
     observed: Mapping[str, PriceRange] = field(factory=dict)
@@ -104,7 +109,7 @@ class PriceRow(ShortRepr):
     region: Text | None = None
     price: fields.Price | None = None
     status: Literal["listed", "unlisted"] | None = None
-    term: Text | None = None
+    term: Term | None = None
     days: Count | None = None
     low: fields.Price | None = None
     mean: fields.Price | None = None

@@ -52,6 +52,31 @@ def test_shipped_lists_are_price_documents_and_back(file) -> None:
     assert {n.name: contents(n) for n in nodes} == {p.node.name: contents(p.node) for p in again.parts}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("price: 1 USD/h", ("TRN102", 8, "spec.rows.1 has no 'source'")),
+        ("price: 2 USD/h, source: b, term: 24 GB", ("TRN105", 8, "'24 GB' at spec.rows.1.term is not a duration")),
+        ("price: 2 USD/h, sources: []", ("TRN102", 8, "spec.rows.1.sources has no items")),
+    ],
+)
+def test_a_wrong_row(wrong: str, expected: tuple[str, int, str]) -> None:
+    first = "type: spot, region: us-east-1, price: 1 USD/h, source: a"
+    result = loaded(rows(first, f"type: spot, region: us-east-2, {wrong}"))
+    problems = [p for each in (result, *result.parts) for p in each.problems]
+
+    assert expected in {(p.code, p.place.line, p.message[: len(expected[2])]) for p in problems}
+
+
+def test_a_row_that_is_listed_twice() -> None:
+    row = "type: spot, region: us-east-1, price: 1 USD/h, source: a"
+    problems = loaded(rows(row, row)).problems
+
+    assert {("TRN209", 8, "spec.rows.1 is the same as spec.rows.0")} == {
+        (p.code, p.place.line, p.message) for p in problems
+    }
+
+
 def test_rows_of_one_type_are_one_document() -> None:
     """The first row without a verdict is the price, the others are claims; each value has the source of its row."""
     (spot,) = loaded(

@@ -39,7 +39,7 @@ Outcome = Literal["agrees", "differs", "not reported", "not stated"]
 RESERVED = Fraction(2, 100)
 """The largest part of its memory that an NVIDIA driver keeps back: an H100 of 81,920 MiB has a total of 81,559 MiB."""
 
-_TRANSFER = {1: Fraction(2), 2: Fraction(4), 3: Fraction(8), 4: Fraction(16), 5: Fraction(32), 6: Fraction(64)}
+TRANSFER = {1: Fraction(2), 2: Fraction(4), 3: Fraction(8), 4: Fraction(16), 5: Fraction(32), 6: Fraction(64)}
 """The transfer rate of a PCIe lane in GT/s by generation (PCI-SIG); vendors print it without the overhead of coding."""
 
 
@@ -354,7 +354,7 @@ def _host_link(graph: Graph, devices: Iterable[Accelerator], chip: Node[Chip]) -
     counted = _each(links, lambda link: f"PCIe Gen{link[0]} x{link[1]}") if links else None
     text = str(figure) if isinstance(figure, Figure) else None
     same = isinstance(figure, Figure) and all(
-        generation in _TRANSFER and 2 * _TRANSFER[generation] * lanes / 8 * 10**9 in figure.interval
+        generation in TRANSFER and 2 * TRANSFER[generation] * lanes / 8 * 10**9 in figure.interval
         for generation, lanes in links
     )
     return _row("host link", counted, text, _place(graph, chip, at), same=same)

@@ -407,7 +407,15 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for _, source in sorted({s.name: s for ref in adopted if (s := graph.find(ref)) is not None}.items()):
+    sources = sorted({s.name: s for ref in adopted if (s := graph.find(ref)) is not None}.items())
+    if getattr(node.spec, "status", None) == "announced":
+        for name, source in sources:
+            if compared(source.spec.as_of, launched) > 0:
+                message = f"the status is announced, but launched is {launched}, before {name} of {source.spec.as_of}"
+                yield Finding(path, message, "remove the status, or correct the date", (at(source, ("spec", "as_of")),))
+                return
+        return
+    for _, source in sources:
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attrs import frozen, has
+from attrs import frozen
 
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, table_of, used_rows
-from trnspec.model.calibration import Calibration
+from trnspec.model.chip import Chip
 from trnspec.model.document import Node
-from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
-from trnspec.model.ref import Ref
-from trnspec.model.reflection import fields_of
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -41,6 +39,10 @@ _RESULTS = ("step_time_s", "tokens_per_s_per_chip", "ttft_ms", "tpot_ms", "time_
 
 _NOT_THE_RUN = {"id", "source", "note", "date", "licence", "hardware", "model", "family", *_KEYS}
 """Columns that may differ between two copies of one run."""
+
+_IN_NAMES = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "h": "h", "tflops": "TFLOPS", "GBps": "GB/s", "pct": "%"}
+_SUFFIX = re.compile(rf"(?:^|(?<!_per)_)({'|'.join(_IN_NAMES)})(?:$|_per_chip$)")
+"""Units that the names of columns end with."""
 
 _AGREE = 0.02
 """Relative difference that rounding of printed rates and times can cause."""
@@ -142,6 +144,8 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
             yield Finding(path, f"{spec.data} has no column {name!r}", hint, key=True)
         if column.unit is not None and column.unit not in _UNITLESS and node.units.get(column.unit) is None:
             yield Finding((*path, "unit"), f"{column.unit!r} is not a unit", did_you_mean(column.unit, known))
+        is_known = column.unit == "%" or node.units.get(column.unit or "") is not None
+        yield from _named_after(name, column.unit, is_known=is_known)
     for name in table.columns:
         if name not in spec.columns:
             yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
@@ -156,6 +160,14 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
         if rejected.column is not None and rejected.column not in table.columns:
             hint = did_you_mean(rejected.column, table.columns)
             yield Finding(("spec", "rejected", index, "column"), f"there is no column {rejected.column!r}", hint)
+
+
+def _named_after(name: str, unit: str | None, *, is_known: bool) -> Iterator[Finding]:
+    """The finding of a column whose name ends with another unit than it has."""
+    suffix = _SUFFIX.search(name) if is_known else None
+    if suffix is not None and unit != (expected := _IN_NAMES[suffix[1]]):
+        message = f"the column {name!r} is named after {expected}, but its unit is {unit}"
+        yield Finding(("spec", "columns", name, "unit"), message, f"write {expected}, or rename the column")
 
 
 @rule("TRN702", "invalid-measurement", over=Measurements, local=True)
@@ -212,6 +224,10 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     ]
     flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
     seen: set[str] = set()
+    for text, name in node.spec.hardware.items():
+        if name and name not in graph and (known := of_family(name, graph)):
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            yield Finding(("spec", "hardware", text), f"no chip or server is named {name!r}", hint)
     for row in of.table.rows:
         if row.cells.get("id", "") in seen or not row.cells.get("id", "").strip():
             yield of.finding(
@@ -466,134 +482,8 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
             yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")
 
 
-@rule("TRN706", "changed-table", over=Calibration)
-def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
-    """A calibration whose table of measurements has changed since the fit, or is not in the catalog.
-
-    Why:
-        Its lines no longer name the fitted rows, so that no row of the table counts as one that the fit has not seen.
-
-    Example:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            time_us: {meaning: time per call, unit: us}
-        # file: measured/example.csv
-        kind,id,source,time_us
-        matmul,one,a page,12.5
-        # file: calibrations/trainium1-example.yaml
-        api_version: trnspec/v1
-        kind: Calibration
-        metadata: {name: trainium1-example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          chip: trainium1
-          of: kernels
-          software: PyTorch
-          fitted: 2026-11-20
-          tables:
-            - {table: example.csv, hash: 0a1b2c3d4e5f, lines: "2"}  #! TRN706
-          achieved: {matmul: 0.8x}
-          spread: {rows: 1, mean: 0.1x, median: 0.1x, worst: 0.1x, coverage: 0.8x, low: 0.9x, high: 1.1x}
-        ```
-
-    Instead:
-        ```diff
-        -    - {table: example.csv, hash: 0a1b2c3d4e5f, lines: "2"}
-        +    - {table: example.csv, hash: e3186d1538b0, lines: "2"}
-        ```
-
-    Source:
-        docs/explanation/performance/calibration.md: errors are those of rows that a fit has not seen.
-    """
-    if graph.focus is not None and node.name not in graph.focus:
-        return  # the tables are read for a calibration that is checked
-    hashes: dict[str, set[str]] = {}
-    for document in graph.of(Measurements):
-        # TRN701 reports a table that cannot be read.
-        with suppress(UsageError):
-            table = table_of(document.spec, document.document.file)
-            hashes.setdefault(document.spec.data, set()).add(table.hash)
-    for index, fitted in enumerate(node.spec.tables):
-        path = ("spec", "tables", index)
-        known = hashes.get(fitted.table)
-        if known is None:
-            hint = did_you_mean(fitted.table, hashes)
-            yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint)
-        elif fitted.hash not in known:
-            message = f"{fitted.table} has changed since the fit: its hash is {' or '.join(sorted(known))}"
-            yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate")
-
-
-@rule("TRN707", "impossible-fit", over=Calibration, local=True)
-def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
-    """A calibration with a range or lines in the wrong order, or with a coverage above 1.
-
-    Why:
-        Whether an input is inside the range of a fit decides whether an answer is an extrapolation, and the coverage how
-        wide its interval is. With the two ends of a range exchanged, nothing is inside.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Calibration
-        metadata: {name: trainium1-example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          chip: trainium1
-          of: kernels
-          software: PyTorch
-          fitted: 2026-11-20
-          fitted_on:
-            chips: [trainium1]
-            ranks: {low: 64, high: 2}  #! TRN707
-          achieved: {matmul: 0.8x}
-          spread: {rows: 1, mean: 0.1x, median: 0.1x, worst: 0.1x, coverage: 0.8x, low: 0.9x, high: 1.1x}
-        ```
-
-    Instead:
-        ```diff
-        -    ranks: {low: 64, high: 2}
-        +    ranks: {low: 2, high: 64}
-        ```
-
-    Source:
-        The definition of an interval.
-    """
-    for path, low, high in _ranges(node.spec, ("spec",)):
-        yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
-    coverage = node.spec.spread.coverage
-    if coverage.value.value > 1:
-        yield Finding(
-            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
-        )
-    for index, fitted in enumerate(node.spec.tables):
-        if any(int(first) > int(last) for first, last in re.findall(r"(\d+)-(\d+)", fitted.lines)):
-            yield Finding(
-                ("spec", "tables", index, "lines"),
-                f"{fitted.lines} ends before it begins",
-                "write the lower line first",
-            )
-
-
-def _ranges(value: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
-    """Each range whose low end is above its high end."""
-    if isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _ranges(item, (*path, index))
-    elif has(cls := type(value)) and not isinstance(value, (Figure, Ref)):
-        ends = [getattr(value, "low", None), getattr(value, "high", None)]
-        sizes = [end.value.value if isinstance(end, Figure) else end for end in ends if end is not None]
-        if len(sizes) == len(ends) and sizes[0] > sizes[1]:
-            yield path, ends[0], ends[1]
-        for name in fields_of(cls):
-            yield from _ranges(getattr(value, name), (*path, name))
+def of_family(name: str, graph: Graph) -> list[str]:
+    """The chips and servers whose names begin with the same letters: one of a plugin that is not installed has none."""
+    letters = re.match(r"[a-z]+", name)
+    known = (node.name for spec in (Chip, Server, UltraServer) for node in graph.of(spec))
+    return [each for each in known if letters and re.match(rf"{letters[0]}(?![a-z])", each)]

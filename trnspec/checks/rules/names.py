@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
 from trnspec.model.calibration import Calibration
+from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.link import Link
@@ -21,13 +22,14 @@ from trnspec.model.server import Server
 from trnspec.model.software import Software
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
+from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
+    from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 
     Content = frozenset[tuple[str, str]]
@@ -81,7 +83,7 @@ def _kind_in_file(node: Node[Any]) -> str:
 
 @rule("TRN209", "repeated-item", over=object, local=True)
 def repeated_item(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A word or a name that one list has twice.
+    """A word or a name that one list has twice, or a claim that a document has twice.
 
     Why:
         The number of times that a list has an item does not count, so the second one is one that was not corrected after
@@ -111,11 +113,19 @@ def repeated_item(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         uniqueItems of JSON Schema.
     """
-    for path, items in _lists((node.document.data or {}).get("spec"), ("spec",)) if node.kind in BUILTIN else ():
+    data = node.document.data or {}
+    for path, items in _lists(data.get("spec"), ("spec",)) if node.kind in BUILTIN else ():
         for index, item in enumerate(items):
             if item in items[:index]:
                 see = (at(node, (*path, items.index(item))),)
                 yield Finding((*path, index), f"{item!r} is listed twice", "remove or correct one of them", see)
+    first: dict[Claim, int] = {}
+    for index, claim in enumerate(node.claims):
+        path = node.claim_path(index)
+        known = first.setdefault(claim, index)
+        if node.claim_path(known) != path:
+            see = (at(node, node.claim_path(known)),)
+            yield Finding(path, "this claim is listed twice", "remove or correct one of them", see)
 
 
 def _lists(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:
@@ -280,6 +290,7 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
             hint = f"correct the values that are still those of {original.name}, and their sources"
         yield Finding(("spec",), message, hint, see, node, key=True)
     yield from _same_version(graph)
+    yield from _same_title(graph)
 
 
 def _copies(graph: Graph) -> Iterator[tuple[Node[Any], Node[Any]]]:
@@ -384,6 +395,24 @@ def _leaves(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str, s
             yield from _leaves(item, (*path, index))
     else:
         yield dotted(path), repr(value)
+
+
+def _same_title(graph: Graph) -> Iterator[Finding]:
+    """Products whose title has the name of another one, left from a copy."""
+    titles: dict[tuple[str, str], list[Node[Any]]] = defaultdict(list)
+    for node in graph:
+        if node.is_of(Core, Chip, Link, Server, UltraServer, Software):
+            titles[node.kind, node.metadata.title].append(node)
+    focus = {node.name for node in graph.focused()}
+    for (_, title), nodes in titles.items():
+        letters = re.sub(r"[^a-z0-9.]", "", title.lower())
+        wrong = [node for node in nodes if node.name.replace("-", "") not in letters]
+        for node in wrong if len(wrong) < len(nodes) else ():
+            if node.name in focus:
+                others = [other for other in nodes if other is not node]
+                see = tuple(at(other, ("metadata", "title")) for other in others)
+                message = f"{others[0].name} has the title {title!r} too"
+                yield Finding(("metadata", "title"), message, "write the title of this product", see, node)
 
 
 def _same_version(graph: Graph) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+from trnspec.checks.reconcile.machines import TRANSFER
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, directed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.document import Node
+    from trnspec.yaml import Path
 
 RIDGE = (Fraction(5), Fraction(5_000))
 """Peak 16-bit rate over memory bandwidth, in FLOP/B: known chips have about 10 (processors with wide vectors) to about
@@ -135,6 +137,102 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     if not RIDGE[0] <= ridge <= RIDGE[1]:
         message = f"{peak} over {memory} is a ridge point of {float(ridge):,.4g} FLOP/B"
         yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common")
+
+
+_TECHNOLOGIES = (
+    *("HBM", "GDDR", "LPDDR", "DDR", "DRAM", "SDRAM", "SRAM", "PCI", "PCIe", "NVLink", "NeuronLink", "InfiniBand"),
+    *("Ethernet", "EFA", "RoCE", "CXL", "UALink", "UCIe", "Intel", "AMD", "NVIDIA", "Graviton", "AWS", "Arm"),
+)
+"""Words that technologies and processors begin with."""
+
+PROCESS = (1, 180)
+"""The node of a process in nm: of accelerators since 2008, with a margin."""
+
+_TRANSFER_SHARE = (Fraction(9, 10), Fraction(11, 10))
+"""The rate of a lane over that of its generation: with or without the overhead of coding."""
+
+
+@rule("TRN617", "implausible-technology", over=object, severity=Severity.WARNING, local=True)
+def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A technology that is misspelt or has lanes of another rate, a process in another unit, or an odd number of dies.
+
+    Why:
+        Readers filter by technologies, and rules and formulas read them: memory is compared with that of stacks if it is HBM.
+        A generation of PCIe has one rate per lane. Dies of one package are alike, so that they divide its cores.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory: {capacity: 96 GiB, technology: HMB3}  #! TRN617
+          process: 5 um  #! TRN617
+        ```
+
+    Instead:
+        ```diff
+        -  memory: {capacity: 96 GiB, technology: HMB3}
+        -  process: 5 um
+        +  memory: {capacity: 96 GiB, technology: HBM3}
+        +  process: 5 nm
+        ```
+
+    Source:
+        PCI-SIG, PCI Express Base Specification: 8, 16, 32 and 64 GT/s; JEDEC, names of memory standards.
+    """
+    spec = node.spec
+    if node.is_of(Chip):
+        yield from _misspelt(("spec", "memory", "technology"), spec.memory.technology)
+        number, _, unit = (spec.process or "").partition(" ")
+        if re.fullmatch(r"[0-9.]+", number) and not (
+            unit.startswith("nm") and PROCESS[0] <= float(number) <= PROCESS[1]
+        ):
+            yield Finding(
+                ("spec", "process"), f"{spec.process} is not the node of a process", "write it in nm, as in 5 nm"
+            )
+        cores = spec.cores.count if spec.cores is not None else None
+        if spec.dies and cores and cores % spec.dies:
+            see = (at(node, ("spec", "cores", "count")),)
+            yield Finding(
+                ("spec", "dies"), f"{spec.dies} dies do not divide {cores} cores", "correct one of the two", see
+            )
+    if node.is_of(Server) and spec.host is not None:
+        yield from _misspelt(("spec", "host", "cpu"), spec.host.cpu)
+    if node.is_of(Link):
+        path = ("spec", "technology")
+        yield from _misspelt(path, spec.technology)
+        generation = re.search(r"PCIe (?:Gen ?)?([1-6])\b(?! ?x)", spec.technology or "", re.IGNORECASE)
+        rate = rate_at(node, ("spec", "lanes", "rate"))
+        if generation and rate is not None:
+            expected = TRANSFER[int(generation[1])]
+            share = rate.value * 8 / (expected * 10**9)
+            if not _TRANSFER_SHARE[0] <= share <= _TRANSFER_SHARE[1]:
+                message = f"a lane of {spec.technology} has {float(expected):g} Gbit/s, not {rate}"
+                see = (at(node, ("spec", "lanes", "rate")),)
+                yield Finding(path, message, "correct the generation or the rate of a lane, in one direction", see)
+
+
+def _misspelt(path: Path, text: str | None) -> Iterator[Finding]:
+    """The finding of a text that begins with nearly, but not quite, a known word."""
+    word = re.match(r"[A-Za-z]*", text or "")
+    known = {each.casefold() for each in _TECHNOLOGIES}
+    if word and word[0].casefold() not in known:
+        near = [each for each in _TECHNOLOGIES if _is_near(word[0].casefold(), each.casefold())]
+        if near:
+            yield Finding(
+                path,
+                f"{text!r} begins with {word[0]}, which is not a known technology",
+                f"{max(near, key=lambda each: len(each) == len(word[0]))}?",
+            )
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Whether two words differ by one letter more or less, or by two neighbours that are exchanged."""
+    if len(one) == len(other):
+        return sorted(one) == sorted(other) and sum(a != b for a, b in zip(one, other, strict=True)) == 2
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) > 2 and shorter in {longer[:i] + longer[i + 1 :] for i in range(len(longer))}
 
 
 READ_TIME = (Fraction(5, 1000), Fraction(1, 10))

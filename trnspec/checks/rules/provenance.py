@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
+
+_PLACEHOLDER = re.compile(r"\W*(?:(?:todo|tbd|tba|fixme|xxx|n/a|none|unknown|reason)\W*)?", re.IGNORECASE)
+"""A reason that was not written yet."""
 
 
 @rule("TRN301", "unsourced-figure", over=object, local=True)
@@ -186,9 +190,10 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
     """
     for node in graph.focused():
         for index, claim in enumerate(node.claims):
-            if claim.verdict not in AGREES and claim.reason is None:
+            if claim.verdict not in AGREES and _PLACEHOLDER.fullmatch(claim.reason or ""):
                 path = (*node.claim_path(index), "verdict")
-                yield Finding(path, f"the verdict {claim.verdict!r} has no reason", "add reason: ...", node=node)
+                given = f" but {claim.reason!r}" if claim.reason else ""
+                yield Finding(path, f"the verdict {claim.verdict!r} has no reason{given}", "add reason: ...", node=node)
     budget = Budget()
     for suspect in blamed(graph):
         if suspect.is_claim:

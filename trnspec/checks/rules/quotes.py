@@ -100,7 +100,7 @@ def _unknown_place(path: Path, place: str, hint: str, *, key: bool = False) -> F
 
 @rule("TRN821", "unknown-region", over=Server, local=True)
 def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
-    """A server that is offered in a region or a zone that does not exist, or in a zone of a region that is not listed.
+    """A server that is offered in a region or a zone that does not exist, or whose lists of offers contradict each other.
 
     Why:
         A plan for a region leaves out servers that are not offered there, so a misspelt region hides a server.
@@ -144,6 +144,12 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
         if not is_known(place):
             at = ("spec", "availability", "blocks", "places", number)
             yield _unknown_place(at, place, "write a region or a zone, such as us-east-2 or us-east-2a")
+        elif region_of(place) not in known.regions:
+            at = ("spec", "availability", "blocks", "places", number)
+            yield Finding(at, f"{place} is not in a region that regions lists", "list the region too")
+    if known.blocks is not None and known.purchase and "capacity-block" not in known.purchase:
+        message = "blocks names offers of capacity blocks, which purchase does not list"
+        yield Finding(("spec", "availability", "purchase"), message, "list capacity-block too, or remove blocks")
     for number, zone in enumerate(known.zones):
         path = ("spec", "availability", "zones", number)
         if not is_known(zone) or zone in REGIONS:

@@ -192,6 +192,15 @@ def binary_bandwidth(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 
 _FIELD_UNIT = re.compile(r"In(MiB|GiB|KiB|GB|TB|MB|Mbps|Gbps|MBps|Ghz)\b")
+_NAMED = re.compile(r"(?:^|_)(bandwidth|clock|latency|time)(?:$|_)")
+_DIMENSIONS = {
+    "bandwidth": Dimension.BANDWIDTH,
+    "clock": Dimension.FREQUENCY,
+    "latency": Dimension.TIME,
+    "time": Dimension.TIME,
+}
+"""What figures of ``other`` measure, by a word of their names."""
+
 _SPELLED = {"MBps": "MB/s", "Ghz": "GHz"}
 
 DECIMALS = 1000
@@ -200,7 +209,7 @@ DECIMALS = 1000
 
 @rule("TRN611", "unit-field-mismatch", over=object, local=True)
 def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A figure from a field of a record that has no such number in the unit that the field is named after.
+    """A figure that does not fit the field of a record, or the name below `other`, that it is from.
 
     Why:
         ``InstanceStorageInfo.TotalSizeInGB`` is a whole number of GB. 7,600 GiB are 8,160.4 GB, so that the unit was copied
@@ -236,6 +245,11 @@ def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if isinstance(said, Quantity):
                 figures.append(((*node.claim_path(index), "says"), said, claim.where))
     for path, quantity, where in figures:
+        named = _NAMED.search(path[-1]) if path[1:2] == ("other",) and isinstance(path[-1], str) else None
+        expected = _DIMENSIONS[named[1]] if named else quantity.dimension
+        if named and quantity.dimension not in {expected, Dimension.RATIO}:
+            message = f"{quantity} measures {quantity.dimension.word}, but {path[-1]} is named after a {named[1]}"
+            yield Finding(path, message, f"{expected.word} is expected: correct the unit or the name")
         field = _FIELD_UNIT.search(where or "")
         if field is None:
             continue

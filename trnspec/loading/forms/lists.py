@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from trnspec.model.document import Node
-    from trnspec.yaml import Document
+    from trnspec.yaml import Document, Path
 
 
 def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> Iterator[Document]:
@@ -37,18 +37,33 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
         hint = "write it in a document of one of its items"
         yield Problem("TRN101", message, document.place(path, key=True), hint, path)
     spec: Any = (document.data or {}).get("spec")
-    for empty in (("spec", key) for key, value in spec.items() if value == []):
+    lists: list[tuple[Path, list[Any]]] = [
+        (("spec", key), value) for key, value in spec.items() if isinstance(value, list)
+    ]
+    rows: list[tuple[Path, dict[str, Any]]] = [
+        ((*path, i), row) for path, value in lists for i, row in enumerate(value) if isinstance(row, dict)
+    ]
+    lists += [((*path, key), value) for path, row in rows for key, value in row.items() if isinstance(value, list)]
+    for empty in (path for path, value in lists if not value):
         message = f"{dotted(empty)} has no items"
         yield Problem("TRN102", message, document.place(empty), "add one, or delete the file", empty)
-    path, name = ("metadata", "name"), metadata.get("name")
+    first: dict[str, Path] = {}
+    for at, row in rows:
+        if (known := first.setdefault(repr((at[:-1], row)), at)) != at:
+            message = f"{dotted(at)} is the same as {dotted(known)}"
+            yield Problem("TRN209", message, document.place(at), "remove or correct one of them", at)
+    at_name: Path = ("metadata", "name")
+    name = metadata.get("name")
     file = PurePath(document.file)
     stem = file.name.removesuffix(file.suffix)
     expected = _NAMES[node.kind](node.spec)
     if name is not None and name != expected:
-        yield Problem("TRN205", f"the name of this list is {name!r}", document.place(path), f"write {expected}", path)
+        yield Problem(
+            "TRN205", f"the name of this list is {name!r}", document.place(at_name), f"write {expected}", at_name
+        )
     elif name is not None and file.suffix.lower() in (".yaml", ".yml") and stem != name:
         message = f"the list {name!r} is in the file {file.name}"
-        yield Problem("TRN205", message, document.place(path), f"rename the file to {name}{file.suffix}", path)
+        yield Problem("TRN205", message, document.place(at_name), f"rename the file to {name}{file.suffix}", at_name)
 
 
 _READERS = {

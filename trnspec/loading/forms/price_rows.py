@@ -116,6 +116,8 @@ class _Made:
             if key in rest:
                 to = ("spec", key) if key == "term" else ("spec", "observed", region, key)
                 self._set(to, _sourced(rest.pop(key), origin), at, key)
+        if not names and "source" not in metadata_of(self._list):
+            self._unsourced(at)
         self._set(path, {**(_sourced(row["price"], origin) if "price" in row else origin), **rest}, at, "price")
         for name in names[1:]:
             self._claim(at, path, row.get("price"), _where(origin), [name])
@@ -149,8 +151,11 @@ class _Made:
                 in_row = (*at, {"at": "region", "says": "price"}.get(key, key))
                 self._place((*path, key), self._sources[name] if key == "source" else in_row)
         if not names:
-            message = f"spec.rows.{at[-1]} has no 'source'"
-            self._problems.append(Problem("TRN102", message, self._list.place(at), "add source", at))
+            self._unsourced(at)
+
+    def _unsourced(self, at: Path) -> None:
+        message = f"spec.rows.{at[-1]} has no 'source'"
+        self._problems.append(Problem("TRN102", message, self._list.place(at), "add source", at))
 
     def _place(self, path: Path, row: Path) -> None:
         place = next((each for each in (row, row[:3]) if each in self._list.places), None)

@@ -1,0 +1,349 @@
+"""What runs on chips: software and its releases, calibrations of it, and scenarios."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from contextlib import suppress
+from datetime import date
+from difflib import get_close_matches
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from attrs import has
+
+from trnspec.checks.rules.measurements import of_family
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UsageError
+from trnspec.graph.graph import at
+from trnspec.loading.measured import DTYPES, table_of
+from trnspec.model.calibration import Calibration
+from trnspec.model.chip import Chip
+from trnspec.model.figure import Figure
+from trnspec.model.measurements import Measurements
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import fields_of
+from trnspec.model.scenarios import Scenarios
+from trnspec.model.software import Software
+from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.dates import compared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+_PHASES = ("beta", "supported", "maintenance", "ended")
+"""What a release is the first of, in the order of releases."""
+
+
+@rule("TRN822", "software-mismatch", over=Software, local=True)
+def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
+    """Software whose name, releases, successor or logical cores contradict each other or its chip.
+
+    Why:
+        A document for the next chip is written in a copy of the last one. Plans print the release in which support ends,
+        and the software to use instead.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Software
+        metadata: {name: example-trainium2, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          framework: example
+          chip: trainium1  #! TRN822
+          supported: 2.23.0
+          ended: 2.20.0  #! TRN822
+        ```
+
+    Instead:
+        ```diff
+        -  chip: trainium1
+        +  chip: trainium2
+        -  ended: 2.20.0
+        +  ended: 2.34.0
+        ```
+
+    Source:
+        AWS Neuron documentation, release notes: a release has beta, supported, maintained and ended software.
+    """
+    spec: Any = node.spec
+    if any(node.name.endswith(f"-{chip.name}") for chip in graph.of(Chip) if chip.name != spec.chip.name):
+        message = f"the chip is {spec.chip}, but the name of the document is {node.name}"
+        yield Finding(("spec", "chip"), message, f"correct the chip, or name it {spec.framework}-{spec.chip}")
+    stem = node.name.removesuffix(f"-{spec.chip.name}")
+    if not stem.startswith(spec.framework) and get_close_matches(spec.framework, (stem,), 1, 0.85):
+        message = f"the framework is {spec.framework}, but the name of the document is {node.name}"
+        yield Finding(("spec", "framework"), message, f"{stem}?")
+    for one, other in combinations([p for p in _PHASES if getattr(spec, p) is not None], 2):
+        first, later = _release(getattr(spec, one)), _release(getattr(spec, other))
+        if first and later and first > later:
+            message = f"{other} is {getattr(spec, other)}, before {one}, {getattr(spec, one)}"
+            yield Finding(("spec", other), message, "correct one of the two releases")
+    for name in ("version", *_PHASES):
+        if (text := getattr(spec, name)) is not None and not re.search(r"\d", text):
+            yield Finding(("spec", name), f"{text!r} is not a release", "write a release, such as 2.34.0")
+    successor = spec.successor and graph.find(spec.successor)
+    if successor is node or (successor and successor.spec.chip.name != spec.chip.name):
+        message = "it is its own successor" if successor is node else f"{successor.name} runs on {successor.spec.chip}"
+        see = () if successor is node else (at(successor, ("spec", "chip")),)
+        yield Finding(("spec", "successor"), message, f"name other software on {spec.chip}", see)
+    chip = graph.find(spec.chip)
+    cores = chip.spec.cores.count if chip and chip.spec.cores and spec.logical_cores else None
+    if cores and cores % spec.logical_cores:
+        message = f"{spec.chip} has {cores} cores, which are not logical cores of {spec.logical_cores} each"
+        see = (at(chip, ("spec", "cores", "count")),) if chip else ()
+        yield Finding(("spec", "logical_cores"), message, f"write a divisor of {cores}", see)
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """The numbers that a release begins with."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(int(number) for number in match[0].split(".")) if match else ()
+
+
+@rule("TRN706", "changed-table", over=Calibration)
+def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
+    """A calibration whose table of measurements has changed since the fit, or is not in the catalog.
+
+    Why:
+        Its lines no longer name the fitted rows, so that no row of the table counts as one that the fit has not seen.
+
+    Example:
+        ```yaml
+        # file: measured/example.yaml
+        api_version: trnspec/v1
+        kind: Measurements
+        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          data: example.csv
+          of: matmul
+          framework: PyTorch
+          licence: Apache-2.0
+          columns:
+            kind: {meaning: what the row measures}
+            id: {meaning: name of the row}
+            source: {meaning: where it is published}
+            time_us: {meaning: time per call, unit: us}
+        # file: measured/example.csv
+        kind,id,source,time_us
+        matmul,one,a page,12.5
+        # file: calibrations/trainium1-example.yaml
+        api_version: trnspec/v1
+        kind: Calibration
+        metadata: {name: trainium1-example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          chip: trainium1
+          of: kernels
+          software: PyTorch
+          fitted: 2026-11-20
+          tables:
+            - {table: example.csv, hash: 0a1b2c3d4e5f, lines: "2"}  #! TRN706
+          achieved: {matmul: 0.8x}
+          spread: {rows: 1, mean: 0.1x, median: 0.1x, worst: 0.1x, coverage: 0.8x, low: 0.9x, high: 1.1x}
+        ```
+
+    Instead:
+        ```diff
+        -    - {table: example.csv, hash: 0a1b2c3d4e5f, lines: "2"}
+        +    - {table: example.csv, hash: e3186d1538b0, lines: "2"}
+        ```
+
+    Source:
+        docs/explanation/performance/calibration.md: errors are those of rows that a fit has not seen.
+    """
+    if graph.focus is not None and node.name not in graph.focus:
+        return  # the tables are read for a calibration that is checked
+    hashes: dict[str, set[str]] = {}
+    lines: dict[str, set[int]] = defaultdict(set)
+    for document in graph.of(Measurements):
+        # TRN701 reports a table that cannot be read.
+        with suppress(UsageError):
+            table = table_of(document.spec, document.document.file)
+            hashes.setdefault(document.spec.data, set()).add(table.hash)
+            lines[document.spec.data].update(row.line for row in table.rows)
+    for index, fitted in enumerate(node.spec.tables):
+        path = ("spec", "tables", index)
+        known = hashes.get(fitted.table)
+        if known is None:
+            hint = did_you_mean(fitted.table, hashes)
+            yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint)
+        elif fitted.hash not in known:
+            message = f"{fitted.table} has changed since the fit: its hash is {' or '.join(sorted(known))}"
+            yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate")
+        elif not fitted.numbers <= lines[fitted.table]:
+            without = min(fitted.numbers - lines[fitted.table])
+            message = f"{fitted.table} has no row on line {without}"
+            yield Finding(
+                (*path, "lines"),
+                message,
+                f"its rows are on lines {min(lines[fitted.table])} to {max(lines[fitted.table])}",
+            )
+
+
+_FIT_DTYPES = ("int4", "int8", *dict.fromkeys(name for _, names in DTYPES for name in names))
+"""The compute dtypes of fits."""
+
+_SHARES = (
+    "matmul",
+    "matmul_fp8",
+    "matmul_fp4",
+    "attention",
+    "memory",
+    "chip",
+    "server",
+    "ultraserver",
+    "network",
+    "overlap",
+)
+"""Achieved shares of published figures."""
+
+
+@rule("TRN707", "impossible-fit", over=Calibration, local=True)
+def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
+    """A calibration with a range or lines in the wrong order, a share above 1, or a date of the fit that cannot be.
+
+    Why:
+        Whether an input is inside the range of a fit decides whether an answer is an extrapolation, and the coverage how
+        wide its interval is. With the two ends of a range exchanged, nothing is inside.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Calibration
+        metadata: {name: trainium1-example, title: Example, source: neuron-trn1-2023-02}
+        spec:
+          chip: trainium1
+          of: kernels
+          software: PyTorch
+          fitted: 2026-11-20
+          fitted_on:
+            chips: [trainium1]
+            ranks: {low: 64, high: 2}  #! TRN707
+          achieved: {matmul: 0.8x}
+          spread: {rows: 1, mean: 0.1x, median: 0.1x, worst: 0.1x, coverage: 0.8x, low: 0.9x, high: 1.1x}
+        ```
+
+    Instead:
+        ```diff
+        -    ranks: {low: 64, high: 2}
+        +    ranks: {low: 2, high: 64}
+        ```
+
+    Source:
+        The definition of an interval.
+    """
+    for path, low, high in _ranges(node.spec, ("spec",)):
+        yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
+    coverage = node.spec.spread.coverage
+    if coverage.value.value > 1:
+        yield Finding(
+            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
+        )
+    when, today = node.spec.fitted, date.today().isoformat()  # noqa: DTZ011  # as TRN307
+    measured = graph.find(node.metadata.source) if node.metadata.source is not None else None
+    if compared(when, today) > 0:
+        yield Finding(("spec", "fitted"), f"{when} is in the future; today is {today}", "write the day of the fit")
+    elif measured is not None and compared(when, measured.spec.as_of) < 0:
+        message = f"it was fitted {when}, before its source, {measured.name} of {measured.spec.as_of}"
+        yield Finding(("spec", "fitted"), message, "correct the date, or name the source of the measurements")
+    for name in _SHARES:
+        share = getattr(node.spec.achieved, name, None)
+        if share is not None and share.value.value > 1:
+            message = f"a share of {share} is above 1"
+            yield Finding(("spec", "achieved", name), message, "write a share of the published figure, such as 0.8x")
+    yield from _unknown_rows(node, graph)
+    for index, fitted in enumerate(node.spec.tables):
+        if any(int(first) > int(last) for first, last in re.findall(r"(\d+)-(\d+)", fitted.lines)):
+            yield Finding(
+                ("spec", "tables", index, "lines"),
+                f"{fitted.lines} ends before it begins",
+                "write the lower line first",
+            )
+
+
+def _unknown_rows(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
+    """The findings of chips and dtypes of a fit that do not exist."""
+    fitted_on = node.spec.fitted_on
+    for index, chip in enumerate(fitted_on.chips if fitted_on is not None else ()):
+        if chip not in graph and (known := of_family(chip, graph)):
+            path = ("spec", "fitted_on", "chips", index)
+            yield Finding(path, f"no chip is named {chip!r}", did_you_mean(chip, known) or f"known: {', '.join(known)}")
+    for index, dtype in enumerate(fitted_on.dtypes if fitted_on is not None else ()):
+        if dtype not in _FIT_DTYPES:
+            yield Finding(
+                ("spec", "fitted_on", "dtypes", index), f"{dtype!r} is not a dtype", did_you_mean(dtype, _FIT_DTYPES)
+            )
+
+
+def _ranges(value: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Each range whose low end is above its high end."""
+    if isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _ranges(item, (*path, index))
+    elif has(cls := type(value)) and not isinstance(value, (Figure, Ref)):
+        ends = [getattr(value, "low", None), getattr(value, "high", None)]
+        sizes = [end.value.value if isinstance(end, Figure) else end for end in ends if end is not None]
+        if len(sizes) == len(ends) and sizes[0] > sizes[1]:
+            yield path, ends[0], ends[1]
+        for name in fields_of(cls):
+            yield from _ranges(getattr(value, name), (*path, name))
+
+
+@rule("TRN820", "invalid-scenario", over=Scenarios, local=True)
+def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
+    """A scenario with a base, an evaluator, an input or an assumed figure that does not exist or has a wrong value.
+
+    Why:
+        Such a scenario cannot be evaluated. `trnspec run` reports all of them before it evaluates the first.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Scenarios
+        metadata: {name: plan-example, title: Example}
+        spec:
+          scenarios:
+            now:
+              evaluator: training
+              inputs:
+                model: llama-3.1-8b
+                on: trn2.48xlarge
+                seq: 4096
+                global_batch: 64
+                tp: eight  #! TRN820
+            faster:
+              base: nwo  #! TRN820
+            other:
+              base: now
+              assume:
+                trainium2.memory.bandwidth: 3 TB  #! TRN820
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Scenarios
+        metadata: {name: plan-example, title: Example}
+        spec:
+          scenarios:
+            now:
+              evaluator: training
+              inputs: {model: llama-3.1-8b, on: trn2.48xlarge, seq: 4096, global_batch: 64, tp: 8}
+            other:
+              base: now
+              assume:
+                trainium2.memory.bandwidth: 3 TB/s
+        ```
+
+    Source:
+        The inputs of the installed evaluators: `trnspec eval NAME --help`.
+    """
+    from trnspec.evaluation.scenarios import faults
+    from trnspec.plugins.discovery import installed
+
+    for fault in faults(node.spec, installed().registry.evaluators, graph):
+        yield Finding(fault.path, fault.message, fault.hint, key=fault.key)
