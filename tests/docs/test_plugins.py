@@ -23,8 +23,10 @@ def elsewhere() -> Elsewhere:
         ("how-to/test-a-catalog", 4),
     ],
 )
-def test_every_command(elsewhere, tmp_path, page, commands) -> None:
+def test_every_command(elsewhere, tmp_path, monkeypatch, page, commands) -> None:
     """What is installed is removed again, so each page begins where the reader does."""
+    # Built with what is installed once, and not in an environment for each.
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "false")
     session, before = Session(elsewhere.python.parent, tmp_path), elsewhere.files()
 
     assert commands <= session.follow(ROOT / "docs" / f"{page}.md")
