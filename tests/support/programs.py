@@ -364,7 +364,7 @@ def built(folder: Path, *more: str) -> Elsewhere:
 @cache
 def with_pytest() -> Elsewhere:
     """An environment for tests that remove again what they install."""
-    return built(_temporary(), "hatchling")
+    return built(_temporary(), "hatchling", "editables")
 
 
 # A copy of the package that a test changes, as a contributor would, and the programs that run it.
