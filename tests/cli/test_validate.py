@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, Site, apart, command, marks
+from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, Site, command, forked, marks
 from trnspec.api import validate
 
 
@@ -40,7 +40,7 @@ def test_default_target_is_the_shipped_catalog(here) -> None:
 
 @pytest.mark.parametrize(("text", "status"), [(SOUND, 0), (WRONG, 1), ("", 1), ("\0", 1)])
 def test_standard_input(tmp_path: Path, text, status) -> None:
-    result = apart("validate", "-", "--format", "json", cwd=tmp_path, stdin=text.encode())
+    result = forked("validate", "-", "--format", "json", cwd=tmp_path, path=tmp_path, stdin=text.encode())
 
     assert (status, "") == (result.status, result.err)
     assert ({"<stdin>"} if status else set()) == {d["file"] for d in json.loads(result.out)["diagnostics"]}

@@ -46,8 +46,8 @@ def answers() -> dict[str, Any]:
         "plan": (
             "plan",
             {
-                "phase": "serve",
-                "inputs": {"model": "llama-3.1-8b", "rate": 1, "isl": 512, "osl": 64, "on": "trn2.48xlarge"},
+                "phase": "train",
+                "inputs": {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge", "count": 8},
             },
         ),
         "unknown": ("show", {"name": "trainium9"}),
@@ -75,6 +75,14 @@ def test_tools(answers: dict[str, Any]) -> None:
         assert all(p.get("description") for p in tool.input_schema["properties"].values())
 
 
+def test_evaluators_and_their_inputs(answers: dict[str, Any]) -> None:
+    evaluators = {e["name"] for e in answers["evaluators"].structured_content["evaluators"]}
+    inputs = {i["name"] for i in answers["inputs"].structured_content["inputs"]}
+
+    assert evaluators >= {"training", "inference", "collective", "plan-train", "plan-serve"}
+    assert inputs >= {"kind", "size", "on"}
+
+
 @pytest.mark.parametrize(
     ("call", "command"),
     [
@@ -84,6 +92,10 @@ def test_tools(answers: dict[str, Any]) -> None:
         ("wrong", ["check", "trn2.48xlarge", "memory.bandwidth", "56 TB/s"]),
         ("audit", ["audit", "trainium1", "memory.capacity"]),
         ("evaluate", ["eval", "collective", "--kind", "all-reduce", "--size", "1 MiB", "--on", "trn2.48xlarge"]),
+        (
+            "plan",
+            ["plan", "train", "--model", "llama-3.1-8b", "--tokens", "1T", "--on", "trn1.32xlarge", "--count", "8"],
+        ),
     ],
 )
 def test_tool_answer_equals_command_output(answers: dict[str, Any], call: str, command: list[str]) -> None:

@@ -274,8 +274,8 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
     Source:
         The pairs of similar documents in the catalogs of trnspec: the values of two products differ.
     """
-    for one, other in _copies(graph):
-        node, original = _order(one, other)
+    copies = [_order(one, other) for one, other in _copies(graph)]
+    for node, original in copies:
         own, known = _content(node), _content(original)
         changed = sorted({path for path, _ in own ^ known if path})
         total = len(own | known)
@@ -290,7 +290,7 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
             hint = f"correct the values that are still those of {original.name}, and their sources"
         yield Finding(("spec",), message, hint, see, node, key=True)
     yield from _same_version(graph)
-    yield from _same_title(graph)
+    yield from _same_title(graph, {node.name for node, _ in copies})
 
 
 def _copies(graph: Graph) -> Iterator[tuple[Node[Any], Node[Any]]]:
@@ -397,8 +397,8 @@ def _leaves(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str, s
         yield dotted(path), repr(value)
 
 
-def _same_title(graph: Graph) -> Iterator[Finding]:
-    """Products whose title has the name of another one, left from a copy."""
+def _same_title(graph: Graph, copies: set[str]) -> Iterator[Finding]:
+    """Products, other than known copies, whose title has the name of another one."""
     titles: dict[tuple[str, str], list[Node[Any]]] = defaultdict(list)
     for node in graph:
         if node.is_of(Core, Chip, Link, Server, UltraServer, Software):
@@ -408,7 +408,7 @@ def _same_title(graph: Graph) -> Iterator[Finding]:
         letters = re.sub(r"[^a-z0-9.]", "", title.lower())
         wrong = [node for node in nodes if node.name.replace("-", "") not in letters]
         for node in wrong if len(wrong) < len(nodes) else ():
-            if node.name in focus:
+            if node.name in focus - copies:
                 others = [other for other in nodes if other is not node]
                 see = tuple(at(other, ("metadata", "title")) for other in others)
                 message = f"{others[0].name} has the title {title!r} too"

@@ -154,11 +154,11 @@ _TRANSFER_SHARE = (Fraction(9, 10), Fraction(11, 10))
 
 @rule("TRN617", "implausible-technology", over=object, severity=Severity.WARNING, local=True)
 def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A technology that is misspelt or has lanes of another rate, a process in another unit, or an odd number of dies.
+    """A misspelt technology, lanes with the rate of another generation, an impossible process or number of dies.
 
     Why:
-        Readers filter by technologies, and rules and formulas read them: memory is compared with that of stacks if it is HBM.
-        A generation of PCIe has one rate per lane. Dies of one package are alike, so that they divide its cores.
+        Readers filter by technologies, and rules and formulas read them: memory is compared with that of stacks if it is
+        HBM. A generation of PCIe has one rate per lane. The compute dies of a package are alike: they divide its cores.
 
     Example:
         ```yaml
