@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from tests.checks.slips import CAUSES, Result, determined, findings, result_of, sampled, sites, slips
+from tests.checks.conftest import CAUSES, Result, determined, findings, result_of, sampled, sites, slips
 from tests.support.programs import ROOT
 from trnspec.api import graph as load
 from trnspec.api import registry

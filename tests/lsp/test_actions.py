@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from tests.lsp.editor_session import CHIP, edited, lines_of, session, spot_in
+from tests.lsp.conftest import CHIP, edited, lines_of, session, spot_in
 from trnspec.lsp import actions
 from trnspec.lsp.checking import QuickCheck
 from trnspec.lsp.messages import by_file

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.editor_session import CHIP, edited, lines_of, session
+from tests.lsp.conftest import CHIP, edited, lines_of, session
 from trnspec.lsp import actions, navigation
 from trnspec.lsp.completion import complete
 from trnspec.lsp.hover import hover

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.editor_session import CHIP, edited, session
+from tests.lsp.conftest import CHIP, edited, session
 from tests.support.rules import document, source
 from trnspec.api import registry, validate
 from trnspec.lsp.checking import StoppedError, carried, full, syntax

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lsp.editor_session import edited, session
+from tests.lsp.conftest import edited, session
 from trnspec.lsp.completion import complete
 from trnspec.yaml import Place
 

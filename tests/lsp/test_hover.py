@@ -1,6 +1,6 @@
 """Hover texts: figures, references, keys."""
 
-from tests.lsp.editor_session import edited, session, spot_in
+from tests.lsp.conftest import edited, session, spot_in
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.editor_session import CHIP, edited, lines_of, place_in, spot_in
+from tests.lsp.conftest import CHIP, edited, lines_of, place_in, spot_in
 from trnspec.errors import UsageError
 from trnspec.lsp.navigation import TextLocation, claims_on, definition, named_at, renamed, uses
 from trnspec.lsp.symbols import symbols

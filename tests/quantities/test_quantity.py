@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.quantities.texts import pairs, quantities
+from tests.quantities.conftest import pairs, quantities
 from tests.support.tables import tables
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.quantities.texts import numbers, quantities, texts
+from tests.quantities.conftest import numbers, quantities, texts
 from trnspec.errors import QuantityError
 from trnspec.quantities.grammar import MAX_TEXT
 from trnspec.quantities.quantity import Quantity, parse, pattern

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import ROOT
 from tests.support.rules import stopped_after
-from tests.yaml.scribbles import Scribble
+from tests.yaml.conftest import Scribble
 from trnspec.yaml import read_text
 from trnspec.yaml.layout import LayoutError, comments, layout
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.catalog.part_and_whole import CHIP, PAGE, SERVER
+from tests.catalog.versions.conftest import CHIP, PAGE, SERVER
 from tests.support.rules import graph
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from tests.checks.quote_changes import power_changes, price_changes
-from tests.checks.slips import changed, findings, sampled
+from tests.checks.conftest import changed, findings, sampled
+from tests.checks.rules.conftest import power_changes, price_changes
 from tests.support.engine import everything
 from tests.support.rules import KNOWN, put
 from trnspec.api import registry

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from tests.checks.slips import Slip
+from tests.checks.conftest import Slip
 from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import POWER_TYPES, PRICE_TYPES, quotes, region_of
 from trnspec.model.document import Node
