@@ -239,7 +239,7 @@ def test_details_of_a_value(opened, way) -> None:
     ):
         assert part in text
     page.keyboard.press("Escape")
-    assert 0 == page.locator(CARD).count()
+    page.wait_for_selector(CARD, state="detached")
 
 
 @pytest.mark.parametrize("path", ["index.html", "document/trainium2.html"])
