@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import (
+    calibrations,
     dates,
     derived,
     measurements,
@@ -14,7 +15,8 @@ from trnspec.checks.rules import (
     provenance,
     quote_conflicts,
     quotes,
-    runs,
+    scenarios,
+    software,
     topology,
     transformers,
     units,
@@ -29,8 +31,8 @@ _EXPORTERS = "trnspec.output.exporters"
 _REPORTERS = "trnspec.output.reporters"
 
 _MODULES = (
-    dates, derived, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts, quotes,
-    runs, topology, transformers, units, verdicts,
+    calibrations, dates, derived, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts,
+    quotes, scenarios, software, topology, transformers, units, verdicts,
 )  # fmt: skip
 _RULES = {value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
 

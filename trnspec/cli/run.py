@@ -105,7 +105,7 @@ def command(  # one parameter for each option
 def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     """The scenarios of a file; the findings of an invalid one go to standard error, and the command ends."""
     from trnspec.api import registry
-    from trnspec.checks.rules.runs import invalid_scenario
+    from trnspec.checks.rules.scenarios import invalid_scenario
     from trnspec.checks.runner import check_node, document_errors
     from trnspec.diagnostics import Report, Severity
     from trnspec.loading.pipeline import link, load_document

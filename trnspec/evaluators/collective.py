@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from trnspec.evaluation.amounts import exact, spaced
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
-from trnspec.evaluators.software import of_collective
+from trnspec.evaluators.collective_model import of_collective
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks

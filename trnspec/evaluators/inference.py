@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
+from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Pool,
@@ -18,7 +19,7 @@ from trnspec.evaluators.deployment import (
     memory,
     prepare,
 )
-from trnspec.evaluators.software import of_serving, system_assumptions
+from trnspec.evaluators.software import system_assumptions
 from trnspec.evidence import weakest
 from trnspec.perf.calibration.fit_range import nearest_row, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING

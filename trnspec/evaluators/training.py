@@ -25,7 +25,8 @@ from trnspec.evaluation.questions import (
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
-from trnspec.evaluators.software import of_training, resolve_training, system_assumptions, training_assumptions
+from trnspec.evaluators.collective_model import of_training
+from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import nearest_row, scale_of, training_inputs
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH

@@ -199,7 +199,7 @@ _DIMENSIONS = {
     "latency": Dimension.TIME,
     "time": Dimension.TIME,
 }
-"""What figures of ``other`` measure, by a word of their names."""
+"""Dimensions of figures of ``other``, by a word of their names."""
 
 _SPELLED = {"MBps": "MB/s", "Ghz": "GHz"}
 

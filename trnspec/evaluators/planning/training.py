@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -49,7 +48,7 @@ from trnspec.perf.goodput import (
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -256,20 +255,22 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
     counts = [int(fixed)] if fixed else q.count
     if not counts:
         return _counted(catalog, q, name, goals)
-    return _feasible(partial(_plan, catalog, q, f"{name}*{count}", goals) for count in counts)
+    return _feasible(catalog, [(q, f"{name}*{count}") for count in counts], goals)
 
 
-def _feasible(each: Iterable[Callable[[], RunPlan]]) -> list[RunPlan]:
-    """The plans of which there is one.
+def _feasible(
+    catalog: Catalog, each: Iterable[tuple[PlanTrainingQuestion, str]], goals: Goals, *, measured: bool = True
+) -> list[RunPlan]:
+    """The plans of those questions and systems that have one.
 
     Raises:
-        RefusalError: There is none; the last reason.
+        RefusalError: None has a plan; the last reason.
     """
     found: list[RunPlan] = []
     refused: list[RefusalError] = []
-    for plan in each:
+    for question, on in each:
         try:
-            found.append(plan())
+            found.append(_plan(catalog, question, on, goals, measured=measured))
         except RefusalError as error:
             refused.append(error)
     if not found:
@@ -367,11 +368,8 @@ def _plan(  # the parts of a question
         (q.global_batch,) if q.global_batch else default_batches(goals.tokens, seq, int(estimator.system.ranks))
     )
     if others:
-        each = (
-            partial(_plan, catalog, evolve(question, global_batch=n), on, goals, measured=measured)
-            for n in (batch, *others)
-        )
-        return min(_feasible(each), key=lambda plan: rank(plan, "time", goals))
+        each = [(evolve(question, global_batch=n), on) for n in (batch, *others)]
+        return min(_feasible(catalog, each, goals, measured=measured), key=lambda plan: rank(plan, "time", goals))
     layout = _layout(q, estimator, seq, batch, degrees)
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)

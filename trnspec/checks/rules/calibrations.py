@@ -1,4 +1,4 @@
-"""What runs on chips: software and its releases, calibrations of it, and scenarios."""
+"""Calibrations: their tables of measurements, ranges, shares and dates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from collections import defaultdict
 from contextlib import suppress
 from datetime import date
-from difflib import get_close_matches
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from attrs import has
@@ -15,16 +13,12 @@ from attrs import has
 from trnspec.checks.rules.measurements import of_family
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.graph.graph import at
 from trnspec.loading.measured import DTYPES, table_of
 from trnspec.model.calibration import Calibration
-from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import fields_of
-from trnspec.model.scenarios import Scenarios
-from trnspec.model.software import Software
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 
@@ -34,75 +28,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
-
-_PHASES = ("beta", "supported", "maintenance", "ended")
-"""What a release is the first of, in the order of releases."""
-
-
-@rule("TRN822", "software-mismatch", over=Software, local=True)
-def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
-    """Software whose name, releases, successor or logical cores contradict each other or its chip.
-
-    Why:
-        A document for the next chip is written in a copy of the last one. Plans print the release in which support ends,
-        and the software to use instead.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Software
-        metadata: {name: example-trainium2, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          framework: example
-          chip: trainium1  #! TRN822
-          supported: 2.23.0
-          ended: 2.20.0  #! TRN822
-        ```
-
-    Instead:
-        ```diff
-        -  chip: trainium1
-        +  chip: trainium2
-        -  ended: 2.20.0
-        +  ended: 2.34.0
-        ```
-
-    Source:
-        AWS Neuron documentation, release notes: a release has beta, supported, maintained and ended software.
-    """
-    spec: Any = node.spec
-    if any(node.name.endswith(f"-{chip.name}") for chip in graph.of(Chip) if chip.name != spec.chip.name):
-        message = f"the chip is {spec.chip}, but the name of the document is {node.name}"
-        yield Finding(("spec", "chip"), message, f"correct the chip, or name it {spec.framework}-{spec.chip}")
-    stem = node.name.removesuffix(f"-{spec.chip.name}")
-    if not stem.startswith(spec.framework) and get_close_matches(spec.framework, (stem,), 1, 0.85):
-        message = f"the framework is {spec.framework}, but the name of the document is {node.name}"
-        yield Finding(("spec", "framework"), message, f"{stem}?")
-    for one, other in combinations([p for p in _PHASES if getattr(spec, p) is not None], 2):
-        first, later = _release(getattr(spec, one)), _release(getattr(spec, other))
-        if first and later and first > later:
-            message = f"{other} is {getattr(spec, other)}, before {one}, {getattr(spec, one)}"
-            yield Finding(("spec", other), message, "correct one of the two releases")
-    for name in ("version", *_PHASES):
-        if (text := getattr(spec, name)) is not None and not re.search(r"\d", text):
-            yield Finding(("spec", name), f"{text!r} is not a release", "write a release, such as 2.34.0")
-    successor = spec.successor and graph.find(spec.successor)
-    if successor is node or (successor and successor.spec.chip.name != spec.chip.name):
-        message = "it is its own successor" if successor is node else f"{successor.name} runs on {successor.spec.chip}"
-        see = () if successor is node else (at(successor, ("spec", "chip")),)
-        yield Finding(("spec", "successor"), message, f"name other software on {spec.chip}", see)
-    chip = graph.find(spec.chip)
-    cores = chip.spec.cores.count if chip and chip.spec.cores and spec.logical_cores else None
-    if cores and cores % spec.logical_cores:
-        message = f"{spec.chip} has {cores} cores, which are not logical cores of {spec.logical_cores} each"
-        see = (at(chip, ("spec", "cores", "count")),) if chip else ()
-        yield Finding(("spec", "logical_cores"), message, f"write a divisor of {cores}", see)
-
-
-def _release(text: str) -> tuple[int, ...]:
-    """The numbers that a release begins with."""
-    match = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(int(number) for number in match[0].split(".")) if match else ()
 
 
 @rule("TRN706", "changed-table", over=Calibration)
@@ -291,59 +216,3 @@ def _ranges(value: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
             yield path, ends[0], ends[1]
         for name in fields_of(cls):
             yield from _ranges(getattr(value, name), (*path, name))
-
-
-@rule("TRN820", "invalid-scenario", over=Scenarios, local=True)
-def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
-    """A scenario with a base, an evaluator, an input or an assumed figure that does not exist or has a wrong value.
-
-    Why:
-        Such a scenario cannot be evaluated. `trnspec run` reports all of them before it evaluates the first.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Scenarios
-        metadata: {name: plan-example, title: Example}
-        spec:
-          scenarios:
-            now:
-              evaluator: training
-              inputs:
-                model: llama-3.1-8b
-                on: trn2.48xlarge
-                seq: 4096
-                global_batch: 64
-                tp: eight  #! TRN820
-            faster:
-              base: nwo  #! TRN820
-            other:
-              base: now
-              assume:
-                trainium2.memory.bandwidth: 3 TB  #! TRN820
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Scenarios
-        metadata: {name: plan-example, title: Example}
-        spec:
-          scenarios:
-            now:
-              evaluator: training
-              inputs: {model: llama-3.1-8b, on: trn2.48xlarge, seq: 4096, global_batch: 64, tp: 8}
-            other:
-              base: now
-              assume:
-                trainium2.memory.bandwidth: 3 TB/s
-        ```
-
-    Source:
-        The inputs of the installed evaluators: `trnspec eval NAME --help`.
-    """
-    from trnspec.evaluation.scenarios import faults
-    from trnspec.plugins.discovery import installed
-
-    for fault in faults(node.spec, installed().registry.evaluators, graph):
-        yield Finding(fault.path, fault.message, fault.hint, key=fault.key)

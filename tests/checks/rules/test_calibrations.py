@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.runs: tables of measurements that have changed since a fit."""
+"""trnspec.checks.rules.calibrations: tables of measurements that have changed since a fit."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from tests.support.engine import everything
-from trnspec.checks.rules.runs import changed_table
+from trnspec.checks.rules.calibrations import changed_table
 from trnspec.checks.runner import run
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped

@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.runs: each scenario is one that the installed evaluators can run."""
+"""trnspec.checks.rules.scenarios: each scenario is one that the installed evaluators can run."""
 
 from tests.support.rules import KNOWN, rule
 from trnspec.testing.helpers import check_code

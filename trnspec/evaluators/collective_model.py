@@ -1,0 +1,102 @@
+"""The collective of a training step or of a pass of serving by both models: as the step counts it, and as a library was measured.
+
+A step counts a collective as a line, latency plus size over rate, whose parameters are those of the calibration of the step;
+a calibration of collectives has the protocols of a library (:mod:`trnspec.perf.collectives.library`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.evaluation.result import Assumption
+from trnspec.perf.calibration.fit_range import collective_inputs
+from trnspec.perf.collectives.library import timed
+from trnspec.perf.lowering.calibrated import calibrated, serving_of
+from trnspec.perf.lowering.machine import IDEAL, collective_time, group, machine
+from trnspec.perf.training.step import UNUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.evaluators.deployment import Pool
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.lowering.machine import GroupCost, LoweredSystem, Machine
+    from trnspec.perf.serving.forward_pass import Serving
+    from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.work.layout import Layout
+
+
+def _counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:
+    """The time of a collective as a training step, or a pass of serving, counts it [s]; ``passes`` is 2 for an all-reduce."""
+    if serving is None:
+        return float(collective_time(numbers, of, size, passes))
+    per_byte = of.allreduce_s_per_byte if passes > 1.0 else of.allgather_s_per_byte
+    return float(serving.call + passes * of.latency + per_byte * size / serving.link)
+
+
+def of_training(graph: Graph, estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
+    """The all-reduce of a layer's result between tensor-parallel ranks, with a calibration of the step."""
+    if layout.tp > 1 and estimator.calibration.name:
+        size = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
+        yield from _both(graph, estimator.system, estimator.machine, layout.tp, size)
+
+
+def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framework: str) -> Iterator[Assumption]:
+    """The all-reduce of a layer's result of one decode step between tensor-parallel ranks, with a calibration of serving.
+
+    Args:
+        graph: The catalog.
+        pool: The ranks that decode.
+        serving: Achieved efficiency.
+        hidden: Elements of a token on the residual stream.
+        framework: The framework, whose kernels may run it; empty for any.
+    """
+    plan = pool.plan
+    if plan.tp > 1 and serving.call:
+        size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
+        yield from _both(graph, pool.system, pool.numbers, int(plan.tp), size, serving, framework)
+
+
+def of_collective(  # noqa: PLR0917  # a collective
+    graph: Graph, system: LoweredSystem, passes: float, ranks: int, stride: int, size: float, measured: str
+) -> Iterator[Assumption]:
+    """A collective that a library was measured with, as steps of training and of serving count it.
+
+    Args:
+        graph: The catalog.
+        system: The system.
+        passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter.
+        ranks: Ranks of the group.
+        stride: Distance of neighbors in the group, in ranks.
+        size: The whole buffer [B].
+        measured: The time by the library and its name.
+    """
+    for phase in ("training", "inference"):
+        known = calibrated(graph, system.chip, phase)
+        numbers = machine(system, known.efficiency, next(iter(system.rates)))
+        of = group(numbers, float(ranks), float(stride))
+        if known.name and of.unknown <= UNUSED:
+            counted = _counted(numbers, of, passes, size, None if phase == "training" else serving_of(known))
+            why = f"by {known.name} ({known.evidence.kind}); here {measured}"
+            yield Assumption(f"time_in_{phase}", f"{1e6 * counted:.3g} us", why)
+
+
+def _both(  # noqa: PLR0917  # a collective
+    graph: Graph,
+    system: LoweredSystem,
+    numbers: Machine,
+    ranks: int,
+    size: float,
+    serving: Serving | None = None,
+    framework: str = "",
+) -> Iterator[Assumption]:
+    known = calibrated(graph, system.chip, "collectives", "auto", framework)
+    if known.library is None or not system.rates or not system.bandwidth:
+        return
+    ideal = machine(system, IDEAL, next(iter(system.rates)))
+    if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
+        kind = known.of_collective("all-reduce", collective_inputs(system, size, float(ranks))).evidence.kind
+        counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
+        why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
+        measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"
+        yield Assumption("tensor_all_reduce", f"{1e6 * counted:.3g} us", f"{why}; {measured}")
