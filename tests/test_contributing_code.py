@@ -72,7 +72,7 @@ def test_rule(scratch) -> None:
     scratch.add("trnspec/checks/rules/kettle.py", RULE)
     builtin = "trnspec/builtin.py"
     scratch.insert(builtin, "from trnspec.checks.rules import (\n", "from trnspec.checks.rules import kettle\n")
-    scratch.insert(builtin, "    dates, derived,", "    kettle,\n")
+    scratch.insert(builtin, "    calibrations, dates,", "    kettle,\n")
     made_as_stated(scratch, "rule")
     file = scratch.document("chips/hot.yaml", "Chip", f"{CHIP}, power: 600 W}}")
 
