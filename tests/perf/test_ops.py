@@ -52,7 +52,6 @@ def test_where_on_a_scalar_condition():
 
 
 def test_one_number_for_all():
-    assert [ops.always_zero(x) for x in (0.0, 1e-300, np.zeros(3))] == [True, False, False]
     assert ops.collapsed(np.full((2, 3), 4.0)) == 4.0
     assert ops.collapsed(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
     assert ops.collapsed(np.zeros((0, 2))).shape == (0, 2)

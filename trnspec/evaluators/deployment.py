@@ -31,7 +31,7 @@ from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Level, LoweredSystem, Machine, machine
-from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
 from trnspec.perf.roofline import ELEMENT_BYTES, element_bytes
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
@@ -156,7 +156,7 @@ class Setup:
         alone = self.before is None and self.drafting is None
         if not (alone and q.batching == "continuous" and on_gpu(q) and self.pool.known.name):
             return False
-        return both(plan.pp == 1.0, plan.output > 1.0)
+        return (plan.pp == 1.0) & (plan.output > 1.0)
 
     def at(self, end: int) -> Setup:
         """The deployment at the slow (0) or the fast end (1) of the published figures."""
@@ -371,7 +371,7 @@ def _plan(  # what a layout is computed from
     chunk = where(given["chunk"] > 0.0, smaller(given["chunk"], computed), computed)
     # Checkpoints for GPUs have the output matrix in 16 bit, and with experts in 4 bit all else.
     weight, gpu = given["weight_bytes"], on_gpu(q)
-    narrow = both(gpu and d.experts > 0, weight < 1.0)
+    narrow = (gpu and d.experts > 0) & (weight < 1.0)
     plan = Deployment(
         **{name: given[name] for name in ("tp", "pp", "dp", "ep", "prompt", "output", "weight_bytes", "cache_bytes")},
         per_node=float(q.dispatch != "per-copy"),

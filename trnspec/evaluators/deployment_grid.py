@@ -30,7 +30,6 @@ from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.pieces import HOUR
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Block, Candidates, reduced
 from trnspec.perf.training.step import UNUSED
-from trnspec.perf.work.validity import longest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -278,7 +277,7 @@ class DeploymentGrid:
         if buckets := setup.question.context_buckets:
             yield self.code("no-bucket"), total > float(buckets[-1])
         for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
-            yield self.code("context"), total > float(longest(dims))
+            yield self.code("context"), (dims.positions > 0.0) & (total > dims.context)
 
 
 def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:

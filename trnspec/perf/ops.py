@@ -83,41 +83,12 @@ def all_floats(*numbers: Number) -> bool:
 _FLOAT = frozenset({float, int, bool})
 
 
-def always_zero(number: Number) -> bool:
-    """Whether a number is the float 0.0, so that what it multiplies can be omitted; arrays are never inspected."""
-    return type(number) is float and number == 0.0
-
-
 def collapsed(number: Number) -> Number:
     """A single number where all elements of an array are equal."""
     if not isinstance(number, np.ndarray) or not number.size:
         return number
     first = number.item(0)
     return number if (number != first).any() else first
-
-
-def both(a: Number, b: Number) -> Number:
-    """Whether both conditions hold; a constant one costs no array."""
-    if a is False or b is False:
-        return False
-    return b if a is True else a if b is True else np.logical_and(a, b)
-
-
-def either(a: Number, b: Number) -> Number:
-    """Whether one of two conditions holds; a constant one costs no array."""
-    if a is True or b is True:
-        return True
-    return b if a is False else a if b is False else np.logical_or(a, b)
-
-
-def somewhere(condition: Number) -> bool:
-    """Whether a condition holds for any element."""
-    return condition if type(condition) is bool else bool(condition.any())
-
-
-def everywhere(condition: Number) -> bool:
-    """Whether a condition holds for all elements."""
-    return condition if type(condition) is bool else bool(condition.all())
 
 
 def steps(n: Number) -> Number:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -28,7 +29,6 @@ from trnspec.catalog.query.tree import (
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.question import Mode
-from trnspec.perf.ops import both, either
 from trnspec.perf.sweep.reductions import Goal
 from trnspec.quantities.units import Dimension
 
@@ -217,7 +217,7 @@ class Where:
             true, false = self.masks(tree.inner, measure)
             return false, true
         true, false = zip(*(self.masks(part, measure) for part in tree.parts), strict=True)
-        every, some = (both, either) if isinstance(tree, And) else (either, both)
+        every, some = (and_, or_) if isinstance(tree, And) else (or_, and_)
         return reduce(every, true), reduce(some, false)
 
     def _refuse(

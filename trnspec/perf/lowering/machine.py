@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import define, field, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evidence import UsedFigure
-from trnspec.perf.ops import Number, always_zero, both, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
 from trnspec.topology.shapes import Shape
 
 if TYPE_CHECKING:
@@ -556,7 +557,7 @@ def towards(machine: Machine, level: LevelCosts, stride: Number) -> Number:
     share: Number = 1.0
     first, inside = stride * machine.levels[0].share, level.chips_inside
     for axis in level.axes:
-        along = both(axis.line > 0.0, both(first >= inside, first < inside * axis.chips))
+        along = (axis.line > 0.0) & ((first >= inside) & (first < inside * axis.chips))
         share = where(along, axis.line * inside / first, share)
         inside = inside * axis.chips
     return share
@@ -572,7 +573,7 @@ def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Numb
         stages: Pipeline stages.
         stride: Ranks of a stage.
     """
-    if always_zero(stages - 1.0):
+    if np.all(stages == 1):
         return 0.0, 0.0, 0.0
     span = stride * stages
     byte, hop, unknown = 0.0, 0.0, 0.0

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import evolve, frozen
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
 from trnspec.perf.lowering.machine import group, same_links, towards
-from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, somewhere, where
+from trnspec.perf.ops import MOST, Number, ceil, larger, power, smaller, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ def weight_matrices(
     tp, share = plan.tp, 1.0 / plan.tp
     compiled = plan.all_experts_from > 0.0
     met = ceil(tokens) * plan.ep
-    every = both(compiled, met >= plan.all_experts_from)
+    every = compiled & (met >= plan.all_experts_from)
     used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
     routed = model.routed * share / plan.ep * used
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
@@ -438,7 +439,7 @@ def expert_all_to_all(
 
 def _dispatched(model: Transformer, plan: Deployment) -> Number:
     """Whether tokens are sent to experts of other ranks."""
-    return both(model.dispatched > 0.0, plan.ep > 1.0)
+    return (model.dispatched > 0.0) & (plan.ep > 1.0)
 
 
 def pipeline_messages(
@@ -483,7 +484,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         )
 
     one = layer(load)
-    if somewhere(plan.expert_overlap > 0.0):
+    if np.any(plan.expert_overlap > 0.0):
         half = load.half()
         # Latencies leave the links free.
         moved = tensor_parallel_all_reduce(
@@ -537,8 +538,8 @@ def _overlapping(whole: _Layer, half: _Layer, moved: Number, plan: Deployment, l
     exposed = larger(2.0 * (half.expert + moved) - rest, 0.0)
     before = whole.matrices + whole.attention + whole.tensor + whole.launch + whole.expert
     # Graphs that compute all experts from some tokens on are compiled for the whole batch.
-    able = both(plan.expert_overlap > 0.0, both(plan.all_experts_from == 0.0, whole.expert > 0.0))
-    split = both(able, both(load.tokens > 1.0, rest + exposed < before))
+    able = (plan.expert_overlap > 0.0) & ((plan.all_experts_from == 0.0) & (whole.expert > 0.0))
+    split = able & ((load.tokens > 1.0) & (rest + exposed < before))
     halves = (half.matrices, half.attention, half.tensor, 0.5 * exposed, half.launch, half.reading)
     wholes = (whole.matrices, whole.attention, whole.tensor, whole.expert, whole.launch, whole.reading)
     return _Layer(*(where(split, 2.0 * one, other) for one, other in zip(halves, wholes, strict=True)))

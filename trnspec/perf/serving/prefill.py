@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.ops import Number, both, larger, smaller, where
+from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.serving.forward_pass import (
     PARTS,
     Context,
@@ -51,7 +51,7 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     keys = where(model.causal > 0.0, keys, plan.prompt)
     read = plan.cached + 0.5 * (computed + chunk)
     compiled = plan.compiled_tokens > 0.0
-    earlier = both(compiled, plan.cached + computed > chunk)
+    earlier = compiled & (plan.cached + computed > chunk)
     padded = where(compiled, plan.compiled_tokens, chunk)
 
     def limited(limit: Number) -> tuple[Number, Number]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, fields, frozen
 
-from trnspec.perf.ops import Number, both, larger, smaller, where
+from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.serving.decode import contexts_of_ends, decode, mean_context, speculate, token_load
 from trnspec.perf.serving.forward_pass import Deployment, PassTime, Serving, run_forward
 from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
@@ -126,7 +126,7 @@ def serve(
         added = plan.passes * larger(mixed.total - decode_only.total, 0.0) + serving.request
         chunked = plan.passes > 1.0
         interruption = where(chunked, added, interruption)
-        prefilled = chosen(both(chunked, plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
+        prefilled = chosen(chunked & (plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
     # A prompt occupies one stage at a time; the others continue.
     interruptions = where(has_decode, (plan.batch - 1.0) / (plan.pp * steps), 0.0)
     interference = interruption * interruptions if schedule == "continuous" and not bound else 0.0 * own_time

@@ -12,19 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from attrs import evolve
 
-from trnspec.perf.ops import (
-    Number,
-    always_zero,
-    both,
-    collapsed,
-    either,
-    everywhere,
-    floor,
-    larger,
-    smaller,
-    somewhere,
-    where,
-)
+from trnspec.perf.ops import Number, collapsed, floor, larger, smaller, where
 from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, Times, executed
 from trnspec.perf.work.layout import dealt_with_mtp, extreme_layers
 
@@ -65,17 +53,17 @@ def equal_bubble(pipeline: Pipeline, layer: Times, layers: Number, needed: Numbe
     others, v_shape, deferred = pipeline.stages - 1.0, pipeline.v_shape, pipeline.deferred
     weights, fwd_bwd = layers * layer.weights, layers * layer.fwd_bwd + layer.send
     bubble = pipeline.factor * others * fwd_bwd
-    if always_zero(v_shape) and always_zero(deferred):
+    if not (np.any(v_shape) or np.any(deferred)):
         return bubble
     executed_: Number = 0.0
-    if not always_zero(v_shape):
+    if np.any(v_shape):
         forward = layers * layer.forward + 0.5 * layer.send
         passes = 0.5 * forward, 0.5 * (fwd_bwd - weights - forward), 0.5 * weights, 0.5 * layers * layer.movable
         output = layer.output, layer.output_inputs
         narrowed = _narrowed(needed, v_shape, pipeline.stages, pipeline.microbatches, *passes, *output)
         stages = where(narrowed, pipeline.stages, 1.0)
         executed_ = v_shaped_bubble(v_shape, stages, pipeline.microbatches, *passes, *output)
-        if everywhere(v_shape > 0.0):
+        if np.all(v_shape > 0.0):
             return executed_
     filled = smaller(pipeline.microbatches - 1.0, deferred) * weights
     idle = where(deferred > 0.0, larger(bubble, others * (fwd_bwd - weights) - filled), bubble)
@@ -103,7 +91,7 @@ def unequal_bubble(
     span = unequal_span(evolve(pipeline, stages=where(narrowed, pipeline.stages, 1.0)), layer)
     idle = larger(span - pipeline.microbatches * (stages.most * layer.fwd_bwd + layer.send + head_excess), 0.0)
     known = span > 0.0
-    if everywhere(known):
+    if np.all(known):
         return idle
     # Equal stages, or more than are executed: then those of the mean length of the others.
     others = equal_bubble(pipeline, layer, stages.most - stages.shorter, narrowed)
@@ -138,36 +126,36 @@ def balance(pipeline: Pipeline) -> Balance:
 
 def is_executed(pipeline: Pipeline, stages: Balance) -> Number:
     """Whether the time of a pipeline has no closed form; ``False`` if none is executed."""
-    if always_zero(pipeline.v_shape) and (
-        always_zero(stages.unequal) or always_zero(pipeline.deferred + pipeline.chunks - 1.0)
+    if not np.any(pipeline.v_shape) and not (
+        np.any(stages.unequal) and np.any(pipeline.deferred + pipeline.chunks > 1.0)
     ):
         return False
     is_v_shaped = pipeline.v_shape > 0.0
     few = pipeline.stages * pipeline.stages * where(is_v_shaped, 2.0, pipeline.chunks) <= MOST_CHUNKS
-    split_or_interleaved = either(pipeline.deferred > 0.0, pipeline.chunks > 1.0)
-    return both(few, either(is_v_shaped, both(stages.unequal > 0.0, split_or_interleaved)))
+    split_or_interleaved = (pipeline.deferred > 0.0) | (pipeline.chunks > 1.0)
+    return few & (is_v_shaped | (stages.unequal > 0.0) & split_or_interleaved)
 
 
 def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     """The time of all passes with unequal stages [s]; 0 where they are equal, or more than are executed."""
     p = pipeline.stages
     deal, _ = dealt_with_mtp(pipeline.layers, p, pipeline.chunks, 0.0, pipeline.mtp)
-    if everywhere(pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0):
+    if np.all(pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0):
         other: Number = 0.0
         simple: Number = True
     else:
         other = executed(pipeline, times)
         simple = pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0
-    if not somewhere(simple):
+    if not np.any(simple):
         return other
-    unequal = either(deal.end > deal.begin, pipeline.mtp > 0.0)
-    if everywhere(pipeline.forward_first == 0.0):
+    unequal = (deal.end > deal.begin) | (pipeline.mtp > 0.0)
+    if np.all(pipeline.forward_first == 0.0):
         found = one_forward_one_backward(pipeline, times)
     else:
         found = where(
             pipeline.forward_first > 0.0, forward_first(pipeline, times), one_forward_one_backward(pipeline, times)
         )
-    return where(both(both(simple, unequal), p > 1.0), found, other)
+    return where(simple & unequal & (p > 1.0), found, other)
 
 
 def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
@@ -270,7 +258,7 @@ def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> N
     slowest = larger(where(odd > 0.0, smaller(deal.begin + odd - 1.0, p - 2.0), p - 2.0), 0.0)
     before = where(output_is_slowest, p - 1.0, slowest)
     idle = deal.start(before) * (times.forward + times.inputs) + before * times.send / v
-    whole = both(pipeline.deferred + pipeline.v_shape == 0.0, p * (p * v) <= MOST_CHUNKS)
+    whole = (pipeline.deferred + pipeline.v_shape == 0.0) & (p * (p * v) <= MOST_CHUNKS)
     return where(whole, idle, 0.0)
 
 

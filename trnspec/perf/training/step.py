@@ -15,11 +15,12 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import define
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
 from trnspec.perf.lowering.machine import group, same_links, send
-from trnspec.perf.ops import Number, always_zero, both, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
 from trnspec.perf.training.bubble import balance, equal_bubble, is_executed, least_idle, pipeline_of, unequal_bubble
 from trnspec.perf.training.execution import Times
 from trnspec.perf.work.layout import ACTIVATION_BYTES
@@ -94,7 +95,7 @@ def microbatch(model: Transformer, layout: Layout, machine: Machine) -> Microbat
     context, context_forward, context_unknown = context_ring(model, layout, machine, tokens)
     rest = forward + backward + recompute + tensor + context
     all_to_all = expert_all_to_all(model, layout, machine, links, tokens)
-    if not always_zero(all_to_all):
+    if np.any(all_to_all):
         # Bytes on the same links add up; latencies leave the links free.
         moved = all_reduce - tensor_parallel_all_reduce(model, layout, machine, ranks, links, 0.0)
         same = same_links(machine, layout.tp, layout.ep, layout.expert_split)
@@ -240,7 +241,7 @@ def tensor_parallel_all_reduce(
     message = model.hidden * ACTIVATION_BYTES
     latency, byte = all_reduce_latency(machine, ranks), all_reduce_s_per_byte(layout, ranks)
     results, moe = model.results, model.moe
-    if always_zero(moe):
+    if not np.any(moe):
         return results * latency + tokens * (results * (byte * message))
     split_ranks = ranks if layout.splits_experts_like_layers else group(machine, layout.expert_split, 1.0)
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
@@ -273,7 +274,8 @@ def exposed_tensor_parallel(
     """
     full = layout.recomputation.share
     tensor = (2.0 + full) * all_reduce
-    if always_zero(overlap := layout.overlap * machine.tensor_overlap):
+    overlap = layout.overlap * machine.tensor_overlap
+    if not np.any(overlap):
         return tensor, all_reduce
     hidden = smaller(all_reduce, overlap * forward)
     hidden_backward = smaller((1.0 + full) * all_reduce, overlap * window)
@@ -289,7 +291,7 @@ def embedding_and_head_all_reduce(
     Of several stages the last one is the slowest, since it has the head; it has the embedding too where it is the only one, or
     in a V-shaped schedule (Shoeybi et al. 2019, section 3).
     """
-    rounds = 1.0 + where(both(layout.pipeline.v_shape == 0.0, layout.pp > 1), 0.0, 1.0)
+    rounds = 1.0 + where((layout.pipeline.v_shape == 0.0) & (layout.pp > 1), 0.0, 1.0)
     message = model.hidden * ACTIVATION_BYTES
     per_token = rounds * (all_reduce_s_per_byte(layout, ranks) * message)
     return rounds * all_reduce_latency(machine, ranks) + tokens * per_token
@@ -315,7 +317,7 @@ def context_ring(model: Transformer, layout: Layout, machine: Machine, tokens: N
 
     Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
     """
-    if always_zero(layout.cp - 1.0):
+    if np.all(layout.cp == 1):
         return 0.0, 0.0, 0.0
     ranks = group(machine, layout.cp, layout.tp)
     keys = (model.kv_elements - model.local_kv) / model.hidden / smaller(layout.tp, model.kv_heads)
@@ -340,7 +342,7 @@ def expert_all_to_all(
         expert_links: The links between ranks with different experts.
         tokens: Tokens of a microbatch.
     """
-    if always_zero(model.moe):
+    if not np.any(model.moe):
         return 0.0
     rounds = (4.0 + 2.0 * layout.recomputation.share) * model.moe
     several = smaller(layout.ep - 1.0, 1.0)
@@ -368,7 +370,7 @@ def exposed_all_to_all(
     """
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds, overlap = 2.0 + layout.recomputation.share, layout.expert_overlap * machine.expert_overlap
-    if always_zero(overlap) or always_zero(all_to_all):
+    if not (np.any(overlap) and np.any(all_to_all)):
         return all_to_all, all_to_all / rounds, 0.0
     exposed = larger(all_to_all - overlap * rest, 0.0)
     movable = overlap * exposed
@@ -423,7 +425,7 @@ def gradients_and_weights(
     expert_ranks = layout.ep * layout.expert_split
     # Without expert parallelism all replicas hold the same experts.
     same_experts = data_ranks
-    if not (layout.splits_experts_like_layers and always_zero(layout.ep - 1.0)):
+    if np.any(layout.ep > 1) or not layout.splits_experts_like_layers:
         same_experts = group(machine, replicas * layout.tp / expert_ranks, layout.expert_split * layout.ep)
     outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
     # The last stage has an output matrix of its own even where it is tied to the embedding, and the final norm.
@@ -494,7 +496,8 @@ def exposed_exchanges(
     backward = available * ((1.0 - split) * (layer.fwd_bwd - layer.forward + layer.movable) + layer.weights)
     forward = available * layer.forward
     times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n, _ in stages]
-    if always_zero(scattered := layout.sharding.gradients):
+    scattered = layout.sharding.gradients
+    if not np.any(scattered):
         return times
     repeated, passes = gradients + layout.sharding.weights * weights, available * layer.fwd_bwd
     others = scattered * (layout.microbatches - 1.0)
@@ -589,9 +592,9 @@ def step(
         data = exposed_exchanges(*exchanges, (stages.most, _LONG), (output_layers, _LONG))
         busy = microbatches * (stages.most * layer.fwd_bwd + layer.send + slowest)
         least = busy + idle + larger(data[0] - microbatches * slowest, 0.0) + optimizer + fixed
-        return both(needed, _ROUNDED * least <= where(executed, limit, math.inf))
+        return needed & (_ROUNDED * least <= where(executed, limit, math.inf))
 
-    if always_zero(stages.unequal):
+    if not np.any(stages.unequal):
         needed = needed_within(limit, output, stages.most)
         idle = equal_bubble(pipeline, layer, stages.most, needed)
         (data,) = exposed_exchanges(*exchanges, (stages.most, idle))

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import Factory, astuple, field, frozen, has
 
 from trnspec.perf.experts import SENT
-from trnspec.perf.ops import Number, always_zero, both, ceil, collapsed, floor, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, ceil, collapsed, floor, larger, smaller, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -308,7 +308,7 @@ class Layout:
     @property
     def splits_experts_like_layers(self) -> bool:
         """Whether all tensor-parallel ranks of all layouts split each expert."""
-        return self.expert_tp is None or always_zero(collapsed(self.expert_split - self.tp))
+        return self.expert_tp is None or bool(np.all(self.expert_split == self.tp))
 
     @cached_property
     def sharding(self) -> Sharding:
@@ -424,7 +424,7 @@ class Deal(NamedTuple):
     @property
     def unequal(self) -> bool:
         """Whether any layout has chunks of different length."""
-        return somewhere(self.end > self.begin)
+        return bool(np.any(self.end > self.begin))
 
     def start(self, chunk: Number) -> Number:
         """Layers before a chunk."""
@@ -526,11 +526,11 @@ def extreme_layers(
     most = where(is_v_shaped > 0.0, where(deal.end > pp, 2.0, smaller(1.0, long)), ceil(long / pp))
     last = pp - 1.0
     interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
-    first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
+    first = where((deal.begin == 0.0) & (deal.end > 0.0), 1.0, 0.0)
     last = even + where(is_v_shaped > 0.0, first, interleaved) - counted
-    if somewhere(counted > 0.0):
+    if np.any(counted > 0.0):
         # Of two stages the last one has the odd long chunk where the first chunk is short.
-        odd = both(both(pp == 2.0, deal.begin == 1.0), both(counted > 0.0, long > 2.0 * floor(0.5 * long)))
+        odd = (pp == 2.0) & (deal.begin == 1.0) & ((counted > 0.0) & (long > 2.0 * floor(0.5 * long)))
         most = most - where(odd, 1.0, 0.0)
     # One stage has all.
     return where(pp > 1.0, even + most, last), last, long
@@ -557,7 +557,7 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     if not deal.unequal:
         return stages
     second = smaller(last, 1.0)
-    if not somewhere(is_v_shaped):
+    if not np.any(is_v_shaped):
         return (*stages, second)
     # In a V-shaped schedule the second chunk is long from some stage on.
     return (*stages, second, where(is_v_shaped, smaller(last, deal.chunks - deal.end), second))

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import evolve, fields, frozen
 
 from trnspec.perf.frameworks import ALLOCATED, Runtime
-from trnspec.perf.ops import Number, both, ceil, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.work.layout import RECOMPUTE, Layers, Layout, in_flight, peak_stages, stage_axis, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches
 
@@ -55,7 +55,7 @@ def expands(d: Dimensions) -> Number:
     A KV cache that is neither heads of keys and values nor of keys that are the values is such a vector.
     """
     keys = d.kv_heads * d.qk_size
-    return both(d.kv_elements != keys + d.kv_heads * d.v_size, d.kv_elements != keys)
+    return (d.kv_elements != keys + d.kv_heads * d.v_size) & (d.kv_elements != keys)
 
 
 class LayerActivations(NamedTuple):
@@ -87,7 +87,7 @@ def layer_activations(
     tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recomputation.level
     residual = tokens * d.hidden
     unsplit = residual * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
-    if somewhere(runtime.gathered_inputs > 0.0):
+    if np.any(runtime.gathered_inputs > 0.0):
         gathered = 2.0 * residual * runtime.activation_bytes
         unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
     everything = unsplit + _attention(d, layout, runtime, tokens) + _feed_forward(d, layout, runtime, tokens, expert)
@@ -96,7 +96,7 @@ def layer_activations(
     stored = where(recompute >= 2.0, input_, everything + where(recompute >= 1.0, 0.0, scores))
     operators = recompute == RECOMPUTE["operators"].level
     # Few batches have rows with ``operators``; without any the computation is skipped.
-    if somewhere(operators):
+    if np.any(operators):
         stored = where(operators, input_ + kept_operators(d, layout, runtime, tokens, expert), stored)
     transient = where(recompute < RECOMPUTE["operators"].level, scores, everything + scores)
     return LayerActivations(stored, where(recompute >= 1.0, transient, 0.0))
@@ -137,7 +137,7 @@ def kept_operators(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Numb
 
     attention = tokens * mean(d, kept)
     attention = attention + tokens * d.recurrent_width / d.layers / tp
-    reduce_scattered = where(both(layout.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
+    reduce_scattered = where((layout.sequence_parallel > 0.0) & (tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
     dense = d.width * tokens / tp + gated * d.hidden * tokens
     routed = d.expert_width * slots / tp + gated * d.hidden * slots * (layout.expert_split / tp)
     shared = where(d.shared_width > 0.0, d.shared_width * tokens / tp + gated * d.hidden * tokens, 0.0)
@@ -197,12 +197,12 @@ def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime, stage: Nu
     """
     # Models without experts, or without other layers than those with experts, have one kind of layer.
     counts = ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers))
-    kinds = {kind: layer_activations(d, layout, kind, runtime) for kind, of in counts if somewhere(of > 0.0)}
+    kinds = {kind: layer_activations(d, layout, kind, runtime) for kind, of in counts if np.any(of > 0.0)}
     tokens = layout.seq / layout.cp * layout.microbatch
     output = 2.0 * runtime.activation_bytes * tokens * d.hidden / layout.sequence_split
     logit_bytes = where(layout.fused_loss > 0.0, 4.0, runtime.activation_bytes + 12.0)
     outputs = output + logit_bytes * tokens * d.vocabulary / layout.tp
-    if somewhere(d.mtp_layers > 0.0):
+    if np.any(d.mtp_layers > 0.0):
         # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
         outputs = outputs + d.mtp_layers * (outputs + output)
     held = in_flight(layout, stage)
@@ -321,7 +321,7 @@ def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> Mo
         parameters: Parameters that the rank holds before ZeRO shards anything.
     """
     dense = sharded(parameters.dense, layout, layout.dp * layout.cp)
-    if not somewhere(d.expert_layers > 0.0):
+    if not np.any(d.expert_layers > 0.0):
         return dense
     experts = sharded(parameters.experts, layout, layout.expert_copies)
     return ModelState(*(a + b for a, b in zip(dense, experts, strict=True)))
@@ -437,7 +437,7 @@ def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime, stage: Numb
     first, last = where(stage == 0.0, 1.0, 0.0), layout.last(stage)
     vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / layout.tp
     network = d.width / layout.tp
-    if somewhere(d.expert_layers > 0.0):
+    if np.any(d.expert_layers > 0.0):
         network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / layout.tp
     widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
     return runtime.activation_bytes * (vocabulary + d.hidden * widest)
@@ -584,10 +584,10 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         stage: The pipeline stage, from 0.
         reserve: Memory kept for the runtime, communication and fragmentation.
     """
-    d = evolve(d, mtp_layers=0.0) if somewhere(d.mtp_layers > 0.0) else d
+    d = evolve(d, mtp_layers=0.0) if np.any(d.mtp_layers > 0.0) else d
     parameters = held_parameters(d, layout, stage)
     weights = weight_bytes * (parameters.dense + parameters.experts)
-    if somewhere(whole_bytes > 0.0) or somewhere(head_bytes > 0.0):
+    if np.any(whole_bytes > 0.0) or np.any(head_bytes > 0.0):
         outer = embedding_and_output(d, layout, stage)
         weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
         weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer

@@ -6,7 +6,6 @@ describes the first condition that holds; :func:`reason_codes` turns them into c
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trnspec.errors import RefusalError
-from trnspec.perf.ops import Number, both, either, floor, larger, where
+from trnspec.perf.ops import Number, larger, where
 from trnspec.perf.work.layout import OPTIMIZERS
 from trnspec.perf.work.transformer import common_heads
 
@@ -48,29 +47,25 @@ def conditions(layout: Layout, d: Dimensions, ranks: Number) -> dict[str, Number
         ranks: Ranks of the system.
     """
     tp, pp, cp, dp, ep = layout.tp, layout.pp, layout.cp, layout.dp, layout.ep
-    microbatches, experts = layout.global_batch / (layout.microbatch * dp), larger(1.0, d.experts)
-    # Ranks of a tensor-parallel group that hold different experts, or the same ones.
-    groups = tp / layout.expert_split
+    of_replicas, split = layout.microbatch * dp, layout.expert_split
     chunks = pp * layout.interleave * where(layout.pipeline.v_shape > 0.0, 2.0, 1.0)
     # Of all schedules only 1F1B and GPipe have a relative bubble of 1.
-    needs_stages = both(pp == 1, either(layout.pipeline.bubble / layout.interleave != 1.0, layout.pipeline.gpipe > 0.0))
-    too_many_stages = both(layout.pipeline.v_shape > 0.0, pp > MOST_V_STAGES)
-    indivisible = both(fractional(d.layers / chunks), fractional((d.layers + 2.0) / chunks))
+    needs_stages = (pp == 1) & ((layout.pipeline.bubble / layout.interleave != 1.0) | (layout.pipeline.gpipe > 0.0))
+    too_many_stages = (layout.pipeline.v_shape > 0.0) & (pp > MOST_V_STAGES)
+    indivisible = (d.layers % chunks != 0) & ((d.layers + 2.0) % chunks != 0)
     return {
         "rank-count": tp * pp * dp * cp != ranks,
-        "batch-not-divisible": fractional(microbatches),
-        "heads-not-divisible": fractional(common_heads(d) / tp),
-        "schedule": either(
-            (layout.interleave > 1) != (layout.pipeline.interleaved > 0.0), either(needs_stages, too_many_stages)
-        ),
+        "batch-not-divisible": layout.global_batch % of_replicas != 0,
+        "heads-not-divisible": common_heads(d) % tp != 0,
+        "schedule": ((layout.interleave > 1) != (layout.pipeline.interleaved > 0.0)) | (needs_stages | too_many_stages),
         # Embedding and output may count as one layer each.
-        "layers-not-divisible": both(layout.uneven == 0, both(pp > 1, indivisible)),
-        "microbatches-not-divisible": fractional(microbatches / where(layout.interleave > 1, pp, 1.0)),
-        "experts-not-divisible": either(
-            either(fractional(experts / ep), fractional(dp * cp * groups / ep)), fractional(groups)
-        ),
-        "sequence-not-divisible": fractional(layout.seq / (cp * layout.sequence_split)),
-        "context": layout.seq > longest(d),
+        "layers-not-divisible": (layout.uneven == 0) & (pp > 1) & indivisible,
+        "microbatches-not-divisible": layout.global_batch % (of_replicas * where(layout.interleave > 1, pp, 1)) != 0,
+        "experts-not-divisible": (larger(1.0, d.experts) % ep != 0)
+        | (dp * cp * tp % (ep * split) != 0)
+        | (tp % split != 0),
+        "sequence-not-divisible": layout.seq % (cp * layout.sequence_split) != 0,
+        "context": (d.positions > 0.0) & (layout.seq > d.context),
     }
 
 
@@ -86,11 +81,6 @@ def reason_codes(conditions: Mapping[str, Number]) -> Number:
 
 
 _CAUSES = {reason: np.uint8(256 - code) for code, reason in enumerate(REASONS) if reason}
-
-
-def fractional(number: Number) -> Number:
-    """Whether a number is not whole."""
-    return not number.is_integer() if isinstance(number, float) else number != floor(number)
 
 
 def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
@@ -281,11 +271,6 @@ def nearest(name: str, now: int, able: Sequence[int]) -> str:
     return " or ".join(f"{name} {n}" for n in degrees)
 
 
-def longest(d: Dimensions) -> float:
-    """The maximum number of tokens per sequence: the learned positions of the model, else unlimited."""
-    return d.context if d.positions else math.inf
-
-
 def check_context(tokens: int, d: Dimensions, place: str) -> None:
     """Checks the length of a sequence; a model without learned positions takes any.
 
@@ -297,7 +282,7 @@ def check_context(tokens: int, d: Dimensions, place: str) -> None:
     Raises:
         RefusalError: ``context``: some tokens would have no position.
     """
-    if tokens > longest(d):
+    if d.positions and tokens > d.context:
         raise _too_long(tokens, d, place)
 
 

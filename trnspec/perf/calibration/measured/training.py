@@ -18,7 +18,7 @@ from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import model_flops_per_token, transformer
-from trnspec.perf.work.validity import check, longest
+from trnspec.perf.work.validity import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,7 +162,7 @@ def _case(row: RowCells) -> TrainingCase:
         # Stages have different numbers of layers; their mean is computed.
         layout = evolve(layout, uneven=True)
     dtype = _dtype(row, system)
-    if layout.seq > longest(dims):
+    if dims.positions and layout.seq > dims.context:
         dims = evolve(dims, context=float(layout.seq))
     check(layout, dims, int(system.ranks))
     layout, alternatives = _interleaved(row, layout, dims, int(system.ranks))
