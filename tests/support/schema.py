@@ -157,8 +157,8 @@ class _Made:
             case {"type": "string", **rest} if rest.keys() <= {"pattern", "maxLength", "maxPaths"}:
                 plain = texts(rest.get("pattern", "")).map(functools.partial(UNSAFE.sub, "x"))
                 return plain.filter(functools.partial(_within, rest)) if len(rest) > 1 else plain
-            case {"type": "array", "items": items, **rest} if not rest:
-                return st.lists(self.of(items), max_size=3)
+            case {"type": "array", "items": items, **rest} if rest.keys() <= {"minItems"}:
+                return st.lists(self.of(items), min_size=rest.get("minItems", 0), max_size=3)
             case {"type": "object", "additionalProperties": dict(value), **rest} if not rest:
                 return st.dictionaries(st.from_regex(r"[a-z_]{1,9}", fullmatch=True), self.of(value), max_size=2)
             case {

@@ -64,8 +64,8 @@ def _hook(shape: Shape, converter: _FigureConverter) -> Hook:  # noqa: PLR0911  
             return _object(cls, converter)
         case FigureShape(dimension):
             return _figure(dimension, converter)
-        case ListShape(item):
-            return _collection(list, "a list", (item,), tuple, converter)
+        case ListShape(item, least):
+            return _collection(list, "a list", (item,), tuple, converter, least)
         case MapShape(value):
             return _collection(dict, "a mapping", (TextShape(), value), dict, converter)
         case EitherShape(options):
@@ -99,12 +99,16 @@ def _either(shape: EitherShape, options: list[Hook]) -> Hook:
     return hook
 
 
-def _collection(cls: Any, words: str, inside: tuple[Shape, ...], result: Any, converter: Converter) -> Hook:
+def _collection(
+    cls: Any, words: str, inside: tuple[Shape, ...], result: Any, converter: Converter, least: int = 0
+) -> Hook:
     inner = converter.get_structure_hook(types.GenericAlias(cls, inside))
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not cls:
             raise ValueError(f"{value!r} is not {words}")
+        if len(value) < least:
+            raise ValueError("the list has no items")
         return result(inner(value, cls))
 
     return hook

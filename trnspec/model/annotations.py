@@ -52,7 +52,7 @@ MOST_PATHS = 64
 
 @frozen
 class Least:
-    """The minimum of a number."""
+    """The minimum of a number, or of the items of a list that is given."""
 
     value: int
 
@@ -85,6 +85,15 @@ Address = Annotated[
 
 Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
 """A sentence or a title."""
+
+Precision = Annotated[
+    str,
+    Pattern(
+        r"^(?!(bf|fp|int|mxfp|nvfp|tf|uint)[0-9]+$).*\S|^(bf16|fp(4|6|8|16|32|64)|u?int([1-8]|16|32)|mxfp[468]|nvfp4|tf32)$",
+        "a number format, such as bf16, fp8 or mxfp4",
+    ),
+]
+"""The name of a number format or of a quantisation; a format that is named by its bits is a known one."""
 
 Date = Annotated[
     str,

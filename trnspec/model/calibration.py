@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from attrs import Attribute, fields_dict, frozen
 
-from trnspec.model.annotations import Count, Date, Name, Pattern, Text
+from trnspec.model.annotations import Count, Date, Least, Name, Pattern, Precision, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.measurements import FileName
@@ -263,8 +263,8 @@ class FittedOn(ShortRepr):
     SOURCED: ClassVar[bool] = False
 
     chips: tuple[Text, ...]
-    versions: tuple[Text, ...] = ()
-    dtypes: tuple[Text, ...] = ()
+    versions: Annotated[tuple[Text, ...], Least(1)] = ()
+    dtypes: Annotated[tuple[Text, ...], Least(1)] = ()
     parameters: Range | None = None
     seq: Range | None = None
     prompt: Range | None = None
@@ -276,7 +276,7 @@ class FittedOn(ShortRepr):
     batch: Range | None = None
     ranks: Range | None = None
     global_batch: Range | None = None
-    collectives: tuple[Text, ...] = ()
+    collectives: Annotated[tuple[Text, ...], Least(1)] = ()
     size: Range | None = None
     servers: Range | None = None
 
@@ -381,7 +381,7 @@ class KernelRoof(ShortRepr):
     """
 
     kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
-    precision: Text
+    precision: Precision
     rows: Count
     compute: Ratio
     memory: Ratio
@@ -424,7 +424,7 @@ class Prior(ShortRepr):
 
     calibration: Text | None = None
     values: Achieved | None = None
-    learned: tuple[Learned, ...] = ()
+    learned: Annotated[tuple[Learned, ...], Least(1)] = ()
 
 
 def _ordered(cls: type, fields: list[Attribute[Any]]) -> list[Attribute[Any]]:
@@ -465,15 +465,15 @@ class FitValues(ShortRepr):
     era: Text | None = None
     models: Models | None = None
     fitted: Date | None = None
-    tables: tuple[FittedTable, ...] = ()
+    tables: Annotated[tuple[FittedTable, ...], Least(1)] = ()
     data: Text | None = None
     fitted_on: FittedOn | None = None
     achieved: Achieved | None = None
-    protocols: tuple[Protocol, ...] = ()
+    protocols: Annotated[tuple[Protocol, ...], Least(1)] = ()
     spread: Spread | None = None
     first: Spread | None = None
-    groups: tuple[ErrorGroup, ...] = ()
-    roofs: tuple[KernelRoof, ...] = ()
+    groups: Annotated[tuple[ErrorGroup, ...], Least(1)] = ()
+    roofs: Annotated[tuple[KernelRoof, ...], Least(1)] = ()
     prior: Prior | None = None
     rows: RowHashes | None = None
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from attrs import frozen
 
-from trnspec.model.annotations import Pattern, Text
+from trnspec.model.annotations import Least, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Bandwidth
 from trnspec.model.parts import CountRange, PartCount, Parts  # read at run time
@@ -40,7 +40,7 @@ class Cluster(ShortRepr):
     KIND: ClassVar[str] = "Cluster"
 
     chip: Ref[Chip] | None = None
-    servers: tuple[Ref[Server], ...] = ()
+    servers: Annotated[tuple[Ref[Server], ...], Least(1)] = ()
     chips: CountBound | None = None
     network: Text | None = None
     per_server: Bandwidth | None = None

@@ -160,8 +160,8 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: PLR0911
             return {"type": "boolean"}
         case ChoiceShape(words):
             return {"enum": list(words)}
-        case ListShape(item):
-            return {"type": "array", "items": _schema(item, definitions)}
+        case ListShape(item, least):
+            return {"type": "array", "items": _schema(item, definitions)} | ({"minItems": least} if least else {})
         case MapShape(value):
             return {"type": "object", "additionalProperties": _schema(value, definitions)}
         case EitherShape(options):

@@ -80,7 +80,7 @@ class Measurements(ShortRepr):
     of: Kind
     framework: Text
     version: Text | None = None
-    commit: Text | None = None
+    commit: Annotated[str, Pattern(r"^[0-9a-f]{7,40}$", "7 to 40 hexadecimal digits")] | None = None
     licence: Text
     hardware: Mapping[str, str] = field(factory=dict)
     models: Mapping[str, str] = field(factory=dict)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from attrs import field, frozen
 
 from trnspec.model import fields
-from trnspec.model.annotations import Count, Pattern, Text
+from trnspec.model.annotations import Count, Least, Pattern, Text
 from trnspec.model.document import Verdict
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
@@ -115,7 +115,7 @@ class PriceRow(ShortRepr):
     mean: fields.Price | None = None
     high: fields.Price | None = None
     source: Ref[Source] | None = None
-    sources: tuple[Ref[Source], ...] = ()
+    sources: Annotated[tuple[Ref[Source], ...], Least(1)] = ()
     where: Text | None = None
     verdict: Verdict | None = None
     scope: Text | None = None

@@ -76,9 +76,10 @@ class ChoiceShape:
 
 @frozen
 class ListShape:
-    """A list of items of one shape."""
+    """A list of items of one shape; ``least`` is the smallest number of them."""
 
     item: Shape
+    least: int = 0
 
 
 @frozen
@@ -203,7 +204,7 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0911  # one branch for
         options = tuple(shape_of(a) for a in args if a is not type(None))
         return options[0] if len(options) == 1 else EitherShape(options)
     if origin is tuple and args[1:] == (Ellipsis,):
-        return ListShape(shape_of(args[0]))
+        return ListShape(shape_of(args[0]), (mark(Least) or Least(0)).value)
     if origin is Mapping:
         return MapShape(shape_of(args[1]))
     if isinstance(annotation, type) and attrs.has(annotation):
@@ -226,6 +227,8 @@ def fields_of(cls: type) -> Mapping[str, Field]:
             plain = isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
             sourced = getattr(cls, "SOURCED", True) and a.name != "note" and plain
             required = a.default is attrs.NOTHING or a.name in unless_announced(cls)
+            if required and isinstance(shape, ListShape):
+                shape = attrs.evolve(shape, least=1)
             extensive = _marked_extensive(annotation)
             fields[a.name] = Field(a.name, shape, required, default_of(a), text, example or "", extensive, sourced)
     return fields

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Extensive, Text
+from trnspec.model.annotations import Count, Extensive, Least, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric
 from trnspec.model.feature import Feature
@@ -146,8 +146,8 @@ class Availability(ShortRepr):
     """
 
     regions: tuple[Text, ...]
-    zones: tuple[Text, ...] = ()
-    purchase: tuple[Literal["on-demand", "spot", "capacity-block"], ...] = ()
+    zones: Annotated[tuple[Text, ...], Least(1)] = ()
+    purchase: Annotated[tuple[Literal["on-demand", "spot", "capacity-block"], ...], Least(1)] = ()
     blocks: BlockOffers | None = None
     source: Ref[Source] | None = None
     where: Text | None = None

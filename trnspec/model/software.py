@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Text
+from trnspec.model.annotations import Count, Least, Text
 from trnspec.model.chip import Chip
 from trnspec.model.feature import Feature
 from trnspec.model.ref import Ref
@@ -43,7 +43,7 @@ class Software(ShortRepr):
 
     framework: Text
     chip: Ref[Chip]
-    phases: tuple[Literal["training", "inference"], ...] = ()
+    phases: Annotated[tuple[Literal["training", "inference"], ...], Least(1)] = ()
     package: Text | None = None
     version: Text | None = None
     beta: Text | None = None
@@ -51,7 +51,7 @@ class Software(ShortRepr):
     maintenance: Text | None = None
     ended: Text | None = None
     successor: Ref[Software] | None = None
-    dtypes: tuple[Literal["fp32", "bf16", "fp16", "fp8", "mxfp8", "mxfp4"], ...] = ()
-    parallelism: tuple[Literal["tp", "pp", "dp", "ep", "cp", "fsdp", "zero1"], ...] = ()
+    dtypes: Annotated[tuple[Literal["fp32", "bf16", "fp16", "fp8", "mxfp8", "mxfp4"], ...], Least(1)] = ()
+    parallelism: Annotated[tuple[Literal["tp", "pp", "dp", "ep", "cp", "fsdp", "zero1"], ...], Least(1)] = ()
     logical_cores: Count | None = None
     features: tuple[Feature, ...] = field(factory=tuple)

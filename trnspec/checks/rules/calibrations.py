@@ -129,7 +129,7 @@ _SHARES = (
 
 @rule("TRN707", "impossible-fit", over=Calibration, local=True)
 def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
-    """A calibration with a range or lines in the wrong order, a share above 1, or a date of the fit that cannot be.
+    """A calibration with a range or lines in the wrong order, an impossible share, error, number of rows or date.
 
     Why:
         Whether an input is inside the range of a fit decides whether an answer is an extrapolation, and the coverage how
@@ -163,6 +163,7 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     """
     for path, low, high in _ranges(node.spec, ("spec",)):
         yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
+    yield from _impossible_errors(node.spec)
     coverage = node.spec.spread.coverage
     if coverage.value.value > 1:
         yield Finding(
@@ -188,6 +189,22 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
                 f"{fitted.lines} ends before it begins",
                 "write the lower line first",
             )
+
+
+def _impossible_errors(spec: Calibration) -> Iterator[Finding]:
+    """The findings of errors and numbers of rows that exceed those that they are part of."""
+    spread, at = spec.spread, ("spec", "spread")
+    lines = sum(len(table.numbers) for table in spec.tables)
+    if lines and (spread.rows > lines or (spec.of == "training" and spread.rows < lines)):
+        yield Finding((*at, "rows"), f"{spread.rows:,} rows, but the tables have {lines:,} lines", f"{lines}?")
+    for name in ("mean", "median"):
+        if (error := getattr(spread, name)).value.value > spread.worst.value.value:
+            yield Finding((*at, name), f"{error} is above the worst error, {spread.worst}", "correct one of the two")
+    for index, group in enumerate(spec.groups):
+        for name, most, of in (("rows", spread.rows, "the fit"), ("clusters", group.rows, "the group")):
+            if (number := getattr(group, name)) > most:
+                message = f"{number:,} {name}, but {of} has {most:,} rows"
+                yield Finding(("spec", "groups", index, name), message, f"write at most {most}")
 
 
 def _unknown_rows(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:

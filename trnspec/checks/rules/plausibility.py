@@ -14,6 +14,7 @@ from trnspec.graph.graph import Graph, at, directed
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.measurements import Measurements
 from trnspec.model.quotes import Power, Price
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -145,6 +146,12 @@ _TECHNOLOGIES = (
 )
 """Words that technologies and processors begin with."""
 
+_LICENCES = (
+    *("Apache-2.0", "MIT", "MIT-0", "ISC", "BSD-2-Clause", "BSD-3-Clause", "MPL-2.0", "GPL-2.0", "GPL-3.0", "LGPL-3.0"),
+    *("AGPL-3.0", "Unlicense", "CC0-1.0", "CC-BY-4.0", "CC-BY-3.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC-BY-ND-4.0"),
+)
+"""SPDX identifiers of licences."""
+
 PROCESS = (1, 180)
 """The node of a process in nm: of accelerators since 2008, with a margin."""
 
@@ -154,11 +161,12 @@ _TRANSFER_SHARE = (Fraction(9, 10), Fraction(11, 10))
 
 @rule("TRN617", "implausible-technology", over=object, severity=Severity.WARNING, local=True)
 def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A misspelt technology, lanes with the rate of another generation, an impossible process or number of dies.
+    """A misspelt technology or licence, lanes of another generation, an impossible process or number of dies.
 
     Why:
-        Readers filter by technologies, and rules and formulas read them: memory is compared with that of stacks if it is
-        HBM. A generation of PCIe has one rate per lane. The compute dies of a package are alike: they divide its cores.
+        Readers filter by technologies and licences, and rules and formulas read them: memory is compared with that
+        of stacks if it is HBM. A generation of PCIe has one rate per lane. The compute dies of a package are alike: they
+        divide its cores.
 
     Example:
         ```yaml
@@ -199,6 +207,8 @@ def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             )
     if node.is_of(Server) and spec.host is not None:
         yield from _misspelt(("spec", "host", "cpu"), spec.host.cpu)
+    if node.is_of(Measurements):
+        yield from _misspelt_licences(spec.licence)
     if node.is_of(Link):
         path = ("spec", "technology")
         yield from _misspelt(path, spec.technology)
@@ -225,6 +235,16 @@ def _misspelt(path: Path, text: str | None) -> Iterator[Finding]:
                 f"{text!r} begins with {word[0]}, which is not a known technology",
                 f"{max(near, key=lambda each: len(each) == len(word[0]))}?",
             )
+
+
+def _misspelt_licences(text: str) -> Iterator[Finding]:
+    """The findings of words that are nearly, but not quite, the SPDX identifier of a licence."""
+    for word in re.split(r"[;,:()]+ ?", text):
+        letters = re.sub(r"[ -]", "", word).casefold()
+        near = [each for each in _LICENCES if _is_near(letters, each.replace("-", "").casefold())]
+        near = [each for each in _LICENCES if letters == each.replace("-", "").casefold()] or near
+        if near and word.strip() not in near:
+            yield Finding(("spec", "licence"), f"{word.strip()!r} is not an SPDX identifier", f"{near[0]}?")
 
 
 def _is_near(one: str, other: str) -> bool:

@@ -37,16 +37,10 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
         hint = "write it in a document of one of its items"
         yield Problem("TRN101", message, document.place(path, key=True), hint, path)
     spec: Any = (document.data or {}).get("spec")
-    lists: list[tuple[Path, list[Any]]] = [
-        (("spec", key), value) for key, value in spec.items() if isinstance(value, list)
-    ]
+    lists = ((key, value) for key, value in spec.items() if isinstance(value, list))
     rows: list[tuple[Path, dict[str, Any]]] = [
-        ((*path, i), row) for path, value in lists for i, row in enumerate(value) if isinstance(row, dict)
+        (("spec", key, i), row) for key, value in lists for i, row in enumerate(value) if isinstance(row, dict)
     ]
-    lists += [((*path, key), value) for path, row in rows for key, value in row.items() if isinstance(value, list)]
-    for empty in (path for path, value in lists if not value):
-        message = f"{dotted(empty)} has no items"
-        yield Problem("TRN102", message, document.place(empty), "add one, or delete the file", empty)
     first: dict[str, Path] = {}
     for at, row in rows:
         if (known := first.setdefault(repr((at[:-1], row)), at)) != at:

@@ -205,7 +205,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
             if inner.schema_path and inner.schema_path[0] == 1:
                 yield from _translate(inner, spec, document, units)
     else:
-        yield _bad_value(document, path, shape, error)
+        yield _bad_value(document, path, shape, error, spec)
         if error.instance is None and _is_required(spec, path):
             yield from _missing_below(shape, document, path, document.place(path), path)
 
@@ -403,8 +403,11 @@ _AROUND = 80
 _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
 
 
-def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
+def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError, spec: type) -> Unsound:
     value = error.instance
+    if error.validator == "minItems":
+        hint = "add one" if _is_required(spec, path) else "add one, or leave the key out"
+        return Unsound(Problem("TRN102", f"{_name(path)} has no items", document.place(path), hint, path), path)
     if isinstance(shape, TextShape) and isinstance(value, int) and (text := cut_text(document, path)):
         place = document.place(path)
         message = f"the comma in {text} ends the value {value} at {dotted(path)}"

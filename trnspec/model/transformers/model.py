@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Least, Rounded, Text
+from trnspec.model.annotations import Count, Least, Precision, Rounded
 from trnspec.model.document import PathText
 from trnspec.model.ref import Ref
 from trnspec.short_repr import ShortRepr
@@ -322,6 +322,6 @@ class Model(ShortRepr):
     streams: Count | None = None
     block: Count | None = None
     mtp: Count | None = None
-    precision: Text | None = None
+    precision: Precision | None = None
     parameters: Parameters | None = None
     base: Base | None = None
