@@ -5,8 +5,9 @@
 Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its package run once without it and with coverage, then the
-mutant meets those that execute its line, quick ones first, and last the remaining ones, as results may be shared between
-tests.  A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
+mutant meets those that execute its line, quick ones first, then the remaining ones, as results may be shared between
+tests, then the tests of the modules of other packages that import it, directly or through others, nearest first, and last
+the slow tests of its module.  A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -39,6 +40,7 @@ from dataclasses import dataclass, field
 from importlib.util import cache_from_source
 from pathlib import Path
 
+import grimp
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -55,11 +57,13 @@ ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}
 IDENTITY = {"Is", "IsNot"}
 # Arguments that change what a class prints, its speed, when a mistake of ours is found, or how much is kept for later.
 SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize")
-PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly"]
+PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=native"]
 # What the tests import; not trnspec, so that every fork imports the mutant.
 LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yaml")
 # pytest cannot rewrite the assertions of Hypothesis once it is imported.
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+MOST_CALLERS = 20
+"""How many files of tests of other packages a mutant meets."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,19 @@ def own_tests(module: str) -> list[str]:
     """The files of the tests of a module."""
     file = Path("tests") / Path(module).relative_to("trnspec")
     return sorted(str(f.relative_to(ROOT)) for f in (ROOT / file.parent).glob(f"test_{file.stem}*.py"))
+
+
+def callers_tests(module: str) -> list[str]:
+    """The files of the tests of the modules of other packages that import a module, nearest first."""
+    graph = grimp.build_graph("trnspec", exclude_type_checking_imports=True, cache_dir=None)
+    seen = level = {module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")}
+    found: dict[str, None] = {}
+    while level and len(found) < MOST_CALLERS:
+        level = {caller for name in level for caller in graph.find_modules_that_directly_import(name)} - seen
+        seen = seen | level
+        files = (f"{name.replace('.', '/')}.py" for name in sorted(level))
+        found |= dict.fromkeys(t for f in files if package_of(f) != package_of(module) for t in own_tests(f))
+    return list(found)[:MOST_CALLERS]
 
 
 def executing(kept: Path, module: str, line: int) -> set[str]:
@@ -264,9 +281,9 @@ class Copy:
             os._exit(code)
 
     def measured(self, tests: str, *options: str) -> dict[str, float]:
-        """The seconds of each test of a folder or of a file; they must pass without a mutation."""
+        """The seconds of each test of a folder or of a file, with options; they must pass without a mutation."""
         durations = self.durations(tests)
-        if not durations.exists() and not self.run([tests, *options], Selected(), 3600.0, durations):
+        if not durations.exists() and not self.run([*tests.split(), *options], Selected(), 3600.0, durations):
             durations.unlink(missing_ok=True)
             sys.exit(f"the tests fail without a mutation: pytest {tests}\n{self.printed.read_text('utf-8')}")
         measured: dict[str, float] = json.loads(durations.read_text("utf-8"))
@@ -285,7 +302,7 @@ class Copy:
         return kept, seconds
 
     def survives(self, mutant: Mutant) -> bool:
-        """Whether the tests of the module, and of its package, pass in spite of a mutant."""
+        """Whether the tests of the module, of its package and of its callers pass in spite of a mutant."""
         own = own_tests(mutant.module)
         for file in own:
             if not self.passes(mutant, [file], None, set(), self.measured(file)):
@@ -297,7 +314,10 @@ class Copy:
         files = sorted({test.partition("::")[0] for test in first})
         if files and not self.passes(mutant, files, first, set(), seconds):
             return False
-        return self.passes(mutant, [package], None, first | passed, seconds)
+        return self.passes(mutant, [package], None, first | passed, seconds) and all(
+            self.passes(mutant, tests.split(), None, set(), self.measured(tests))
+            for tests in (*callers_tests(mutant.module), *(f"{file} -m slow" for file in own))
+        )
 
     def passes(
         self, mutant: Mutant, files: list[str], only: set[str] | None, without: set[str], seconds: dict[str, float]

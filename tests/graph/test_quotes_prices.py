@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine import everything
 from tests.support.programs import DATA
 from trnspec.graph.graph import Graph
-from trnspec.graph.quotes import price_documents, quoted_facts, quotes, region_of
+from trnspec.graph.quotes import REGIONS, price_documents, quoted_facts, quotes, region_of
 from trnspec.model.quotes import Price
 
 
@@ -29,6 +29,10 @@ def graph() -> Graph:
 )
 def test_region(place, region) -> None:
     assert region == region_of(place)
+
+
+def test_number_of_regions() -> None:
+    assert 40 == len(REGIONS)
 
 
 def test_every_collected_price_is_in_a_catalog(graph) -> None:

@@ -173,13 +173,13 @@ def bounded(value: int, *, upper: bool) -> BoundedAmount:
     """At most, or at least, a number of bytes; as printed, up to a half more or less."""
     half = Fraction(1, 2)
     interval = Interval(Fraction(0), value + half) if upper else Interval(value - half, None)
-    return BoundedAmount(Fraction(value), Dimension.INFORMATION, interval, BYTES)
+    return BoundedAmount(Fraction(value), Dimension.INFORMATION, interval, BYTES, 4)
 
 
 @pytest.mark.parametrize(("sign", "upper", "other", "expected"), TABLES["bounds_of_figures_are_compared_by_value"])
 def test_bounds_of_figures_are_compared_by_value(sign, upper, other, expected) -> None:
     """The rounding of a figure does not widen the bound; neither does that of the other side."""
-    exact = Amount(Fraction(other), Dimension.INFORMATION, Interval(Fraction(0), Fraction(100)), BYTES)
+    exact = Amount(Fraction(other), Dimension.INFORMATION, Interval(Fraction(0), Fraction(100)), BYTES, 4)
 
     assert expected is compare(sign, bounded(10, upper=upper), exact)
     mirrored = sign.translate(str.maketrans("<>", "><"))

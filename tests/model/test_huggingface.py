@@ -147,6 +147,24 @@ def test_refuses_unmodelled_options(name, changes, key):
     assert key == refused(CLASSES[name]["config"] | changes)
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "windows"),
+    [
+        ("cohere2", {"layer_types": None}, (4096, 30)),
+        ("cohere2", {"layer_types": None, "sliding_window_pattern": 5}, (4096, 32)),
+        ("qwen2", {"layer_types": None, "use_sliding_window": True, "sliding_window": 4096}, (4096, 4)),
+        ("qwen2", {"layer_types": None, "use_sliding_window": False, "sliding_window": 4096}, (None, None)),
+    ],
+)
+def test_windows_without_a_list_of_layers(name, changes, windows):
+    attention = imported(CLASSES[name]["config"] | changes).model.attention
+    assert windows == (attention.window, attention.windowed)
+
+
+def test_the_size_of_a_head_of_mamba2_follows_from_the_others():
+    assert 64 == imported(CLASSES["bamba"]["config"] | {"mamba_d_head": "auto"}).model.recurrence.value_size
+
+
 def test_heads_of_windowed_layers():
     """Stated only where they differ; where all layers are windowed they are those of the model."""
     config = CLASSES["mimo_v2_flash"]["config"]

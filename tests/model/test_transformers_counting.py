@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from attrs import evolve
+from attrs import astuple, evolve
 
 from tests.support.engine import (
     LLAMA_3_8B,
@@ -14,7 +14,7 @@ from tests.support.engine import (
     parameters,
     shipped,
 )
-from trnspec.model.transformers.counting import dimensions
+from trnspec.model.transformers.counting import dimensions, sizes
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.machine import IDEAL, machine
@@ -41,6 +41,17 @@ def close(expected: float, actual: float, rel: float = 1e-12) -> None:
 def test_parameters(name):
     """All of them: layers, embedding, output and what lies outside."""
     close(counted(ALL[name]), parameters(transformer(ALL[name])))
+
+
+def test_sizes_are_exact():
+    """Integers or fractions, also those that a model does not have."""
+    rounded = [n.name for n in shipped().graph.of(Model) if any(isinstance(v, float) for v in astuple(sizes(n.spec)))]
+    assert [] == rounded
+
+
+def test_routed_experts_of_their_own_size():
+    """Nemotron 3 Super: a shared expert of two matrices, and matrices from 4,096 to 1,024 and back."""
+    assert 2 * 4096 * 5376 + 2 * 4096 * 1024 == ALL["nemotron-3-super"].shared_weights
 
 
 @pytest.mark.parametrize("name", NAMES)

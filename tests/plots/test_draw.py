@@ -61,6 +61,28 @@ def test_points_and_lines_have_the_values_of_the_data() -> None:
     assert ([1.0, 10.0, 100.0], [1.0, 10.0, 10.0]) == (list(roof.get_xdata()), list(roof.get_ydata()))
     assert [2.0, 2.001, 50.0] == list(dots.get_xdata())
     assert roof.get_color() == dots.get_color() == OKABE_ITO[0]
+    assert (1.8, 6.0, 1.0) == (roof.get_linewidth(), dots.get_markersize(), dots.get_alpha())
+
+
+@pytest.mark.parametrize(
+    ("high", "ticks"),
+    [(4, [1, 1.5, 2, 3, 4]), (30, [1, 2, 5, 10, 20]), (1000, [1, 10, 100, 1000])],
+)
+def test_ticks_of_a_logarithmic_axis(high, ticks) -> None:
+    (axes,) = Chart("x", "x", (Panel(ChartAxis(log=True), ChartAxis(), (Line("a", (1, high), (0, 1)),)),)).figure().axes
+
+    assert ticks == [t for t in axes.get_xticks() if 1 <= t <= high]
+
+
+def test_a_row_of_bars_has_its_height() -> None:
+    """Apart from the caption and the title, which are equal."""
+
+    def height(count: int) -> float:
+        bars = Bars((("a", (1.0,) * count),), (UNKNOWN,) * count, ("",) * count)
+        names = tuple(map(str, range(count)))
+        return Chart("x", "x", (Panel(ChartAxis(), ChartAxis(categories=names), (bars,)),)).figure().get_figheight()
+
+    assert height(12) - height(2) == pytest.approx(4.6)
 
 
 def test_labels_cover_no_line_and_no_label() -> None:

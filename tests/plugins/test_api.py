@@ -5,7 +5,7 @@ import pytest
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.model.chip import Chip
-from trnspec.plugins.api import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
+from trnspec.plugins.api import API, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, Rule, rule
 
 
 @rule("ABC01", "no-good", over=Chip, severity=Severity.WARNING)
@@ -42,6 +42,7 @@ def test_rule_of_a_function() -> None:
         no_good.local,
     )
     assert [f.message for f in no_good.check(None, None)] == ["it is not good"]
+    assert not Rule(CODE, None, iter).local
 
 
 def test_rule_needs_an_explanation() -> None:

@@ -1,6 +1,8 @@
 """trnspec.testing.EvaluatorConformance: it passes what is sound, and fails each way of not being so."""
 
 import random
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 from trnspec.testing import EvaluatorConformance
+from trnspec.testing.conformance import _site
 
 
 class TestSweep(EvaluatorConformance):
@@ -160,3 +163,15 @@ def test_dimensionless_names_can_be_reported() -> None:
     type(made).dimensionless = ("time",)
 
     made.test_numbers_have_units()
+
+
+@pytest.mark.parametrize("installed", ["samples", "other"])
+def test_a_plugin_that_is_not_installed_has_an_entry_point(installed, monkeypatch, tmp_path) -> None:
+    records = SimpleNamespace(records=[SimpleNamespace(name=installed)])
+    monkeypatch.setattr("trnspec.testing.conformance.plugins", lambda: records)
+    written = [
+        (Path(f) / "trnspec_conformance_samples-0.dist-info" / "entry_points.txt") for f in _site(samples, tmp_path)
+    ]
+
+    expected = "[trnspec.plugins]\nsamples = tests.support.evaluations:plugin\n"
+    assert [expected] * (installed == "other") == [file.read_text() for file in written]

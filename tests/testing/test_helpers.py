@@ -131,6 +131,7 @@ def test_expected_reads_marks() -> None:
         "# file: one.yaml\na: 1  #! TRN101\nb: 2  #! TRN102, TRN103\n# file: two.yaml\nc: 3  #! TRN104 not at the end\n"
     )
     assert {("one.yaml", "TRN101", 1), ("one.yaml", "TRN102", 2), ("one.yaml", "TRN103", 2)} == expected(text)
+    assert {("links/example.yaml", "TRN106", 4)} == expected(MARKED)
     assert {("three.yaml", "TRN101", 2)} == expected({"three.yaml": "\na: 1  #! TRN101\n"})
 
 

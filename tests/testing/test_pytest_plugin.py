@@ -115,6 +115,10 @@ def test_a_finding_fails_the_test_of_its_file(project, parallel) -> None:
     assert "acme-server.yaml::trnspec" in reported.partition("short test summary")[2]
 
 
+def test_a_catalog_is_a_folder(project) -> None:
+    assert "project/tests/test_other.py is not a folder" in project.run("--trnspec", "tests/test_other.py", status=4)
+
+
 def test_settings_of_the_project_count(project) -> None:
     project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
     project.write("trnspec.toml", 'ignore = ["TRN402"]\n')

@@ -152,8 +152,8 @@ class HeatMap:
     values: tuple[tuple[float | None, ...], ...]
     texts: tuple[tuple[str, ...], ...]
     label: str
-    log: bool = False
-    low_is_better: bool = True
+    log: bool
+    low_is_better: bool
 
 
 Mark = Bars | Line | Points | LimitLine | Spans | HeatMap

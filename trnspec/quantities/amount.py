@@ -33,7 +33,7 @@ class Amount(Measured):
     dimension: Dimension
     interval: Interval
     unit: Unit
-    digits: int = 4
+    digits: int
     table: UnitTable = field(default=UNITS, repr=False)
 
     @classmethod

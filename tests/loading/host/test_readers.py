@@ -1,5 +1,6 @@
 """Outputs of neuron-ls and nvidia-smi as untrusted input: one clear error with line and code, and nothing is expanded."""
 
+import json
 import re
 
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.support.programs import DATA
 from trnspec.errors import UsageError
-from trnspec.loading.host import machine as machine_
 from trnspec.loading.host import neuron_ls, nvidia_smi
 from trnspec.loading.host.machine import HostText
 
@@ -66,6 +66,8 @@ OUTSIDE = '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
         (gpus("<product_name>&b;</product_name>", LAUGHS), 2, "TRN004"),
         (gpus("<product_name>&x;</product_name>", OUTSIDE), 3, "TRN004"),
         (gpus("<a>" * 40 + "</a>" * 40), 4, "TRN011"),
+        (json.dumps([{}] * 4096), 1, "TRN102"),
+        (json.dumps([{}] * 4097), 1, "TRN012"),
     ],
 )
 def test_bad_input(raw, line, code) -> None:
@@ -76,13 +78,12 @@ def test_bad_input(raw, line, code) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_size_is_limited(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(machine_, "MOST_BYTES", 100)
-    (tmp_path / "big").write_bytes(b" " * 1000)
+def test_size_is_limited(tmp_path) -> None:
+    (tmp_path / "big").write_bytes(bytes(2**24 + 9))
     source = HostText.read(str(tmp_path / "big"))
 
-    assert 101 == len(source.raw)
-    with pytest.raises(UsageError, match="TRN012"):
+    assert 2**24 + 1 == len(source.raw)
+    with pytest.raises(UsageError, match="TRN012 excessive-size: more than 16 MiB"):
         source.text()
 
 
