@@ -308,13 +308,19 @@ class Copy:
             if not self.passes(mutant, [file], None, set(), self.measured(file)):
                 return False
         package = package_of(mutant.module)
+        if not (ROOT / package).is_dir():  # a module of no package
+            return self.survives_callers(mutant, own)
         kept, seconds = self.coverage(package)
         passed = {test for test in seconds if test.partition("::")[0] in own}
         first = executing(kept, mutant.module, mutant.line) - passed
         files = sorted({test.partition("::")[0] for test in first})
         if files and not self.passes(mutant, files, first, set(), seconds):
             return False
-        return self.passes(mutant, [package], None, first | passed, seconds) and all(
+        return self.passes(mutant, [package], None, first | passed, seconds) and self.survives_callers(mutant, own)
+
+    def survives_callers(self, mutant: Mutant, own: list[str]) -> bool:
+        """Whether the tests of the callers of a module, and the slow ones of its own, pass in spite of a mutant."""
+        return all(
             self.passes(mutant, tests.split(), None, set(), self.measured(tests))
             for tests in (*callers_tests(mutant.module), *(f"{file} -m slow" for file in own))
         )
@@ -346,6 +352,7 @@ def drawn(only: str, seed: int, number: int, each: int) -> list[Mutant]:
     """The mutants of a seed."""
     draw = random.Random(seed)
     files = [f for package in PACKAGES for f in sorted((ROOT / "trnspec" / package).rglob("*.py"))]
+    files += sorted((ROOT / "trnspec").glob("*.py"))
     lines = {str(f.relative_to(ROOT)): len(f.read_text("utf-8").splitlines()) for f in files}
     weights = {name: n for name, n in lines.items() if n and name.startswith(f"trnspec/{only}")}
     found: list[Mutant] = []

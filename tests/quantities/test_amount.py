@@ -143,3 +143,4 @@ def test_refused(made, reason, hint) -> None:
 
 def test_format() -> None:
     assert ("96.00 GB", "96 GB") == (f"{amount('96 GB'):.2f}", f"{amount('96 GB')}")
+    assert "0.3333x" == str(Amount.exact(Fraction(1, 3)))

@@ -56,7 +56,7 @@ class Amount(Measured):
     def exact(cls, number: Fraction | int) -> Amount:
         """A count as an amount: a ratio without rounding."""
         value = Fraction(number)
-        return cls(value, Dimension.RATIO, Interval.point(value), UNITS.unit("x"))
+        return cls(value, Dimension.RATIO, Interval.point(value), UNITS.unit("x"), 4)
 
     @property
     def amount(self) -> Amount:
