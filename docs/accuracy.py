@@ -586,8 +586,10 @@ def main() -> int:
             text = plots.ratios(points, title, unit, 2.0**30 if part == "memory" else 1.0)
             (FOLDER / f"{part}.svg").write_text(text, encoding="utf-8")
     PAGE.write_text(page(cat, held), encoding="utf-8")
-    text = json.dumps({"groups": gate(every), "kinds": by_kind(every, [*itertools.chain(*further)])}, indent=1)
-    ERRORS.write_text(text + "\n", encoding="utf-8")
+    errors = {"groups": gate(every), "kinds": by_kind(every, [*itertools.chain(*further)])}
+    # A line for each.
+    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, some)) + "\n]" for name, some in errors.items())
+    ERRORS.write_text("{" + ", ".join(lists) + "}\n", encoding="utf-8")
     for file in (PAGE, ERRORS):
         print(f"wrote {file.relative_to(ROOT)}")
     return 0

@@ -1,4 +1,4 @@
-"""Facts that sources print are in the catalog, from that source, at the place that ``tests/data/facts.csv`` names."""
+"""Facts that sources print are in the catalog, from that source, at the place that ``tests/data/facts`` names."""
 
 import csv
 import json
@@ -11,8 +11,9 @@ from tests.support.programs import DATA
 from trnspec.api import graph as load
 
 SOURCES = json.loads((DATA / "facts-sources.json").read_text("utf-8"))
-with (DATA / "facts.csv").open(newline="", encoding="utf-8") as _table:
-    FACTS = list(csv.DictReader(_table))
+FACTS = [
+    row for f in sorted((DATA / "facts").glob("*.csv")) for row in csv.DictReader(f.read_text("utf-8").splitlines())
+]
 
 
 def is_of_five(fact) -> bool:

@@ -67,17 +67,14 @@ def test_every_public_name_is_described(generated: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_sphinx_builds_it_without_a_warning(tmp_path) -> None:
-    """Dead links, pages that no table of contents has, and docstrings that are not valid are warnings."""
-    pytest.importorskip("furo")
-    run = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.stderr == ""
-    assert run.returncode == 0
+    """Dead links, pages that no table of contents has, and docstrings that are not valid are warnings.
+
+    In the plain theme: the tree of pages that the other one draws on each page takes a third of the time, and warns of nothing.
+    """
+    pytest.importorskip("sphinx")
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-D", "html_theme=basic"]
+    run = subprocess.run([*build, "docs", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (0, "") == (run.returncode, run.stderr)
     assert (tmp_path / "index.html").is_file()
     for page in FORMULAS:
         built = tmp_path / "explanation" / page.relative_to(ROOT / "docs" / "explanation").with_suffix(".html")

@@ -1,4 +1,4 @@
-"""docs/how-to/search-on-a-cluster.md: the recipes run as plain processes, the first and the last part of each."""
+"""docs/how-to/search-on-a-cluster.md: the recipes run as plain processes: the last part of each, by Ray all."""
 
 import os
 import re
@@ -63,16 +63,15 @@ def test_recipes_write_the_same_results(tmp_path) -> None:
     for variable, first in VARIABLES.items():
         folder = tmp_path / variable
         folder.mkdir()
-        for number in (first, first + 3):
-            script = ["bash", "-c", scripts()[variable]]
-            subprocess.run(script, cwd=folder, env=env | {variable: str(number)}, check=True, capture_output=True)
+        script = ["bash", "-c", scripts()[variable]]
+        subprocess.run(script, cwd=folder, env=env | {variable: str(first + 3)}, check=True, capture_output=True)
         found[variable] = {f.name: f.read_bytes() for f in (folder / "results").iterdir()}
     (recipe,) = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "ray").mkdir()
     subprocess.run([sys.executable, "-c", recipe], cwd=tmp_path / "ray", env=env, check=True, capture_output=True)
     found["ray"] = {f.name: f.read_bytes() for f in (tmp_path / "ray" / "results").iterdir()}
 
-    assert [4, 4, 4, 8] == [len(files) for files in found.values()]
+    assert [2, 2, 2, 8] == [len(files) for files in found.values()]
     assert all(files.items() <= found["ray"].items() for files in found.values())
 
 

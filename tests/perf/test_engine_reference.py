@@ -15,7 +15,7 @@ from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import RECOMPUTE, SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
-COUNT = 200
+COUNT = 100
 PARTS_OF_SAMPLES = [slice(25), pytest.param(slice(25, None), marks=pytest.mark.slow)]
 
 

@@ -13,7 +13,7 @@ PLUGINS = sorted(p.name for p in (ROOT / "plugins").iterdir() if (p / "pyproject
 
 def test_installed_plugins(tmp_path):
     """Used, without findings together, and complete; one test, so that they are installed once."""
-    elsewhere = built(tmp_path / "living", "hatchling")
+    elsewhere = built(tmp_path / "living")
     elsewhere.pip("install", "--no-deps", "--no-build-isolation", *(ROOT / "plugins" / name for name in PLUGINS))
     (site,) = (elsewhere.folder / "env" / "lib").glob("python*/site-packages")
     for source in (ROOT / "plugins").glob("*/src/trnspec_*"):

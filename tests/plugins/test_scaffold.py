@@ -54,13 +54,15 @@ def test_scaffold_does_not_overwrite_files(tmp_path) -> None:
 @pytest.mark.slow
 def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
     """Written, installed with pip, tested, listed and uninstalled without a trace: one of each kind, together."""
-    env = built(tmp_path, "hatchling")
+    env = built(tmp_path)
     before = env.files()
     made = [write(f"new-{kind}", kind, tmp_path) for kind in KINDS]
     # Built with what is installed once, and not in an environment for each.
     env.pip("install", "--no-deps", "--no-build-isolation", *made)
     alone, *others = made
-    for tests, cwd in (((), alone), (("-c", alone / "pyproject.toml", "--import-mode=importlib", *others), tmp_path)):
+    # The shipped catalog is checked beside the first, and then once beside all.
+    together = ("-c", alone / "pyproject.toml", "--import-mode=importlib", "-k", "not beside_it", *others)
+    for tests, cwd in (((), alone), (together, tmp_path)):
         tested = env.reported(env.python, "-m", "pytest", "-q", "-W", "error", *tests, cwd=cwd)
         assert " passed" in tested.splitlines()[-1]
     listed = env.trnspec("plugin", "list").splitlines()[1:]
@@ -68,6 +70,7 @@ def test_new_plugins_pass_their_own_tests(tmp_path) -> None:
     assert {(f"new-{kind}", "ok") for kind in KINDS} == {
         (line.split()[0], line.split()[3]) for line in listed if line.startswith("new-")
     }
+    assert "no findings" in env.trnspec("validate")
     assert "new-generation-1" in env.trnspec("list", "chips")
     assert "NEWRUL001" in env.trnspec("explain")
 

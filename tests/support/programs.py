@@ -18,7 +18,7 @@ import tempfile
 import traceback
 import venv
 import warnings
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -94,8 +94,10 @@ def apart(*args: str | Path, cwd: Path, stdin: bytes = b"", **env: str) -> Resul
     return Result(done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding))
 
 
-def forked(*args: str | Path, cwd: Path, path: Path, stdin: bytes = b"", **env: str) -> Result:
-    """The command line in a fork of this process, with a folder before the others that modules are imported from.
+def forked(
+    *args: str | Path, cwd: Path, path: Path, stdin: bytes = b"", run: Callable[[], object] = process, **env: str
+) -> Result:
+    """The command line, or another, in a fork of this process, with a folder before those that modules are imported from.
 
     It has streams, an environment, imports and an exit status of its own, and needs a tenth of the time of a new
     interpreter.  :func:`apart` is for what an interpreter does at its start, except the encoding of its streams, and
@@ -107,7 +109,7 @@ def forked(*args: str | Path, cwd: Path, path: Path, stdin: bytes = b"", **env: 
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        child = _fork(args, cwd, path, environment(**env), (given.fileno(), out.fileno(), err.fileno()))
+        child = _fork(args, cwd, path, environment(**env), (given.fileno(), out.fileno(), err.fileno()), run)
         _, status = os.waitpid(child, 0)
         written = []
         for stream in (out, err):
@@ -131,7 +133,14 @@ def at_a_terminal(*args: str | Path, cwd: Path, **env: str) -> Result:
     return Result(os.waitstatus_to_exitcode(status), written.decode().replace("\r\n", "\n"), "")
 
 
-def _fork(args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, str], files: tuple[int, int, int]) -> int:
+def _fork(
+    args: tuple[str | Path, ...],
+    cwd: Path,
+    path: Path,
+    env: dict[str, str],
+    files: tuple[int, int, int],
+    run: Callable[[], object] = process,
+) -> int:
     """The number of a fork that runs the command line with these streams."""
     _prepare()
     with warnings.catch_warnings():
@@ -139,7 +148,7 @@ def _fork(args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, st
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
-        _run_in_fork(args, cwd, path, env, files)
+        _run_in_fork(args, cwd, path, env, files, run)
     return child
 
 
@@ -154,7 +163,12 @@ def _prepare() -> None:
 
 
 def _run_in_fork(
-    args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, str], files: tuple[int, int, int]
+    args: tuple[str | Path, ...],
+    cwd: Path,
+    path: Path,
+    env: dict[str, str],
+    files: tuple[int, int, int],
+    run: Callable[[], object],
 ) -> NoReturn:
     status: object = 1
     try:
@@ -178,8 +192,7 @@ def _run_in_fork(
         warnings.resetwarnings()
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
-        process()
-        status = 0
+        status = run()
     except SystemExit as end:
         status = end.code
     except BaseException:  # noqa: BLE001  # whatever it is, the fork must not go on with the tests
@@ -328,7 +341,7 @@ def wheel() -> Path:
 
 @cache
 def _installed() -> Elsewhere:
-    """The wheel and pytest with what they need, installed once for all tests."""
+    """The wheel, pytest and what builds plugins, installed once for all tests."""
     made = wheel()
     with _alone() as folder:
         first = Elsewhere(folder)
@@ -340,13 +353,15 @@ def _installed() -> Elsewhere:
             pip = folder / "env" / "bin" / "pip"
             pip.write_text(f"#!{first.python}\nimport runpy\nrunpy.run_module('pip', run_name='__main__')\n")
             pip.chmod(0o755)
-            first.pip("install", made, "pytest")
+            # Compiled is what a command imports; all modules of numpy and the others take three times as long to install.
+            first.pip("install", "--no-compile", made, "pytest", "hatchling", "editables")
+            first.trnspec("validate")
             (folder / "installed").touch()
     return first
 
 
 def built(folder: Path, *more: str) -> Elsewhere:
-    """A new environment in a folder, with the wheel of this checkout, pytest, and further distributions."""
+    """A new environment in a folder, with all that is installed once, and further distributions."""
     before, after = _installed().folder / "env", folder / "env"
     # Files that are replaced or removed in one environment stay in the others.
     shutil.copytree(before, after, symlinks=True, copy_function=os.link)
@@ -364,7 +379,7 @@ def built(folder: Path, *more: str) -> Elsewhere:
 @cache
 def with_pytest() -> Elsewhere:
     """An environment for tests that remove again what they install."""
-    return built(_temporary(), "hatchling", "editables")
+    return built(_temporary())
 
 
 # A copy of the package that a test changes, as a contributor would, and the programs that run it.

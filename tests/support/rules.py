@@ -64,7 +64,7 @@ def graph(*texts: str) -> Graph:
 
 # A small catalog without findings, slips in its texts, and every detail of what is found in them.
 
-FILE = Path(__file__).parents[1] / "data" / "checked_catalog.txt"
+FILES = [Path(__file__).parents[1] / "data" / f"checked_{name}.txt" for name in ("catalog", "models")]
 
 _QUANTITY = re.compile(r"(?<=[: ])(?P<number>[0-9][0-9,]*(?:\.[0-9]+)?) (?P<unit>[A-Za-z]+(?:/[a-z]+)?)(?=[,}\]\n])")
 _COUNT = re.compile(r"(?<=[:\[,] )[1-9][0-9]*(?=[,}\]\n])|(?<=\[)[1-9][0-9]*(?=[,\]])")
@@ -97,7 +97,7 @@ class TextSlip:
 @functools.cache
 def files() -> dict[str, str]:
     """The texts of the catalog by file."""
-    return dict(split(FILE.read_text("utf-8"), KNOWN))
+    return dict(split("".join(f.read_text("utf-8") for f in FILES), KNOWN))
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.invented_plugins import CHIP, PAGE, SERVER
-from tests.support.programs import environment
+from tests.support.programs import environment, forked
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,14 @@ class Project:
 
     def names(self, *args: str) -> list[str]:
         """The tests there are."""
-        return [line for line in self.run("--collect-only", "-q", *args).splitlines() if "::" in line]
+        warnings = ("-W", "error", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+        done = forked(
+            "--collect-only", "-q", "-p", "no:cacheprovider", *warnings, *args, cwd=self.folder, path=self._site,
+            run=pytest.console_main, TRNSPEC_PLUGINS="none", COLUMNS="200",
+        )  # fmt: skip
+
+        assert 0 == done.status, done.out + done.err
+        return [line for line in done.out.splitlines() if "::" in line]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import model_flops_per_token
 
 CAT = trnspec.load()
-TRAINING, SERVING = 100, 50
+TRAINING, SERVING = 60, 30
 """Problems of the slow tests; the quick ones are the first of them."""
 QUICK = range(14)
 

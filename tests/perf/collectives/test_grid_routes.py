@@ -129,11 +129,14 @@ def test_a_ring_passes_every_position_once_by_single_hops(sizes, closed):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", pytest.param("broadcast", marks=pytest.mark.slow)],
+    ("kind", "sizes"),
+    [
+        *((kind, (16, 20, 28)) for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")),
+        ("broadcast", (8, 10, 14)),
+    ],
 )
-def test_8960_chips_of_a_torus(kind):
-    where = on(Torus((16, 20, 28)), degree=6.0)
+def test_a_large_torus(kind, sizes):
+    where = on(Torus(sizes), degree=6.0)
     tracemalloc.start()
     of = group(where)
     fastest = timings(where, of, kind, GIB)[0]
