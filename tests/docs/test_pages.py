@@ -33,6 +33,7 @@ SLOW = {
     "how-to/browse-the-catalog.md",
     "how-to/plan-a-training-run.md",
     "how-to/size-a-serving-fleet.md",
+    "tutorial/size-a-serving-fleet.md",
 }
 
 

@@ -10,16 +10,14 @@ import pytest
 
 import trnspec
 from tests.support.engine import everything, shipped
-from tests.support.evaluations import keywords, table
+from tests.support.evaluations import BuiltinConformance, keywords, table
 from tests.support.programs import ROOT
-from trnspec.builtin import plugin as house
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.document_text import document_text
 from trnspec.perf.calibration.measured.cells import records, row_hashes
 from trnspec.perf.calibration.score import score
-from trnspec.testing import EvaluatorConformance
 
 run = keywords(accuracy_)
 
@@ -158,10 +156,9 @@ def test_misuse(question, error, message):
         run(shipped(), **question)
 
 
-class TestConformance(EvaluatorConformance):
+class TestConformance(BuiltinConformance):
     """What every evaluator must keep."""
 
-    plugin = house
     name = "accuracy"
     good = ({"data": TRN1}, {"data": TRN1, "calibration": "none", "rows": True})
     bad = (({"data": "nowhere.csv"}, "misuse"), ({"data": str(MEASURED / "matmul.csv")}, "no-rows"))

@@ -1,15 +1,13 @@
 """The conformance tests for each built-in evaluator."""
 
-from trnspec.builtin import plugin as builtin
-from trnspec.testing import EvaluatorConformance
+from tests.support.evaluations import BuiltinConformance
 
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192}
 
 
-class TestTraining(EvaluatorConformance):
+class TestTraining(BuiltinConformance):
     """A step of training."""
 
-    plugin = builtin
     name = "training"
     good = (
         {**LLAMA, "tp": 32, "dp": 32, "zero": 1, "global_batch": 1024},
@@ -35,10 +33,9 @@ class TestTraining(EvaluatorConformance):
     )
 
 
-class TestMemory(EvaluatorConformance):
+class TestMemory(BuiltinConformance):
     """The memory of a rank."""
 
-    plugin = builtin
     name = "memory"
     good = (
         {**LLAMA, "tp": 32, "zero": 1},
@@ -54,10 +51,9 @@ class TestMemory(EvaluatorConformance):
     )
 
 
-class TestRoofline(EvaluatorConformance):
+class TestRoofline(BuiltinConformance):
     """What a kernel can reach."""
 
-    plugin = builtin
     name = "roofline"
     good = (
         {"on": "trainium2"},
@@ -79,10 +75,9 @@ class TestRoofline(EvaluatorConformance):
     )
 
 
-class TestCollective(EvaluatorConformance):
+class TestCollective(BuiltinConformance):
     """One collective."""
 
-    plugin = builtin
     name = "collective"
     good = (
         {"kind": "all-reduce", "size": "64 MiB", "on": "trn1.32xlarge*4"},
@@ -97,10 +92,9 @@ class TestCollective(EvaluatorConformance):
     )
 
 
-class TestInference(EvaluatorConformance):
+class TestInference(BuiltinConformance):
     """Serving."""
 
-    plugin = builtin
     name = "inference"
     good = (
         {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 4},

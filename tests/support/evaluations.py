@@ -1,15 +1,21 @@
-"""Evaluators of an invented plugin, and inputs of the built-in ones."""
+"""Evaluators of an invented plugin, and tests and inputs of the built-in ones."""
 
+import json
 import math
-from typing import Literal
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from tests.support.programs import Site
+from tests.support.programs import Site, forked
+from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, call, inputs
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, command
 from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
+from trnspec.testing import EvaluatorConformance
 
 CALLS: list[dict[str, object]] = []
 
@@ -199,3 +205,30 @@ def install(folder, monkeypatch) -> Site:
     site.add("samples", "from tests.support.evaluations import plugin\n")
     monkeypatch.syspath_prepend(str(folder))
     return site
+
+
+class BuiltinConformance(EvaluatorConformance):
+    """The tests of a built-in evaluator: equal inputs are evaluated once, and its command runs in a fork of this process."""
+
+    plugin = builtin
+    _found: ClassVar[dict[str, Evaluation]] = {}
+
+    def evaluate(self, given: Mapping[str, Any], catalog: Catalog | None = None) -> Evaluation:
+        if catalog is not None:
+            return super().evaluate(given, catalog)
+        key = f"{self.name} {given}"
+        if key not in self._found:
+            self._found[key] = super().evaluate(given)
+        return self._found[key]
+
+    def test_answers_the_same_again(self) -> None:
+        for given in self.good:
+            assert self.evaluate(given) == super().evaluate(given), given
+
+    def test_runs_from_the_command_line(self, tmp_path: Path) -> None:
+        given = self.good[0]
+        line = shlex.split(command(Suggestion(self.name, given), {}))[1:]
+        done = forked("--no-plugins", *line, "--format", "json", cwd=tmp_path, path=tmp_path)
+
+        assert (0, "") == (done.status, done.err)
+        assert Evaluation.from_dict(json.loads(done.out)) == self.evaluate(given)

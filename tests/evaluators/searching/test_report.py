@@ -3,13 +3,11 @@
 import pytest
 
 import trnspec
-from tests.support.evaluations import keywords
-from trnspec.builtin import plugin as builtin
+from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.errors import RefusalError
 from trnspec.evaluators.searching.report import run as search_
 from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import run as training_
-from trnspec.testing import EvaluatorConformance
 
 run = keywords(search_)
 train = keywords(training_)
@@ -62,10 +60,9 @@ def test_refusal_suggests_feasible_layouts(question, changed) -> None:
         assert run(CAT, **inputs)["feasible"] > 0
 
 
-class TestConformance(EvaluatorConformance):
+class TestConformance(BuiltinConformance):
     """It keeps what every evaluator keeps."""
 
-    plugin = builtin
     name = "search"
     dimensionless = ("evaluated", "feasible", "rejected")
     good = (
