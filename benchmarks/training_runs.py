@@ -2,7 +2,7 @@
 
     python benchmarks/training_runs.py [--rows]
 
-Every row of ``tests/data/runs_training.csv`` with ``use`` score is planned on its chips, once with the layout free and once with
+Every row of ``catalog/measured/runs_training.csv`` with ``use`` score is planned on its chips, once with the layout free and once with
 its published tensor- and pipeline-parallel degrees.  Printed are the median and the 90th percentile of ``max(r, 1/r)``, where
 ``r`` is planned over published chip hours, the share of runs inside the interval, and the median of its high end over its low end.
 6ND assumes 40 % of the peak rate, for models with experts 20 %.
@@ -33,7 +33,7 @@ from trnspec.evaluators.planning.training import PlanTrainingQuestion, run
 from trnspec.perf.goodput import ProductionFactor
 
 ROOT = Path(__file__).parents[1]
-RUNS = ROOT / "tests/data/runs_training.csv"
+RUNS = ROOT / "catalog/measured/runs_training.csv"
 NVIDIA = ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
 SERVERS = {"A100-40GB": "p4d.24xlarge", "A100-80GB": "p4de.24xlarge", "A800-80GB": "p4de.24xlarge"}
 """The server with the chips of a run; that of H100 for the others. A800 and H800 have slower NVLink and the same peak rate."""

@@ -21,10 +21,10 @@ COMMAND = "sh"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _UPPER_CASE = {word: word.upper() for word in ("mfu", "hfu", "ttft", "tpot", "kv", "mtbf", "hbm")} | {"flops": "FLOPs"}
 SYNONYMS = {name.replace("_", " "): short.upper() for short, name in SHORT.items()}
-_SUMMARY_ENTRIES = 8
+_SUMMARY_ENTRIES = 9
 _SUMMARY_ANSWERS = 3
 _MAIN = (
-    *("run_time", "run_cost", "in_time", "step_time", "mfu"),
+    *("run_time", "run_cost", "in_time", "in_budget", "within_limits", "step_time", "mfu"),
     *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
@@ -36,6 +36,7 @@ _REMARKS = (
     "chips",
     "layout",
     "mfu",
+    "published_run",
     "unmeasured_layout",
     "best_supported",
 )
@@ -101,7 +102,7 @@ def shortened(text: str, size: int) -> str:
 
 
 def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """The summary, at most eight lines: the kind of evidence, main answers, whether it fits, and the bottleneck.
+    """The summary, at most nine lines: the kind of evidence, main answers, whether it fits, and the bottleneck.
 
     Returns:
         For each line its name and its text, followed by shorter texts for where that does not fit.

@@ -323,3 +323,35 @@ def test_systems_without_a_plan_are_named() -> None:
     mixed = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn1.32xlarge*2", "trn1.2xlarge*1"))
 
     assert [a.value for a in mixed.assumptions if a.name == "no_plan"] == ["trn1.2xlarge*1"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text", "outside"),
+    [
+        ({"model": "llama-3.1-8b", "tokens": "15T", "on": ("p5.48xlarge*16",)}, "1.46 M chip hours, here 6", "model card|context"),
+        ({"model": "deepseek-v3", "tokens": "14.8T", "on": ("p5.48xlarge*256",)}, "2.71 M chip hours, here ", "in fp8, the plan in bf16"),
+        ({"model": "llama-3.1-70b", "tokens": "1T", "on": ("p5.48xlarge*16",)}, "466,000 chip hours, here ", ""),
+    ],
+)  # fmt: skip
+def test_the_nearest_published_run_is_next_to_the_plan(inputs, text, outside) -> None:
+    """Where its chip hours are outside the interval, the differences are stated on the short page."""
+    found = plan(Catalog(everything()), **inputs)
+    stated = [a for a in found.assumptions if a.name == "published_run"]
+    hours = next(a for a in found.answers if a.name == "chip_hours")
+    theirs = float(re.match(r"[\d.,]+( M)?", text)[0].replace(",", "").replace(" M", "e6"))  # type: ignore[index]  # matches
+
+    assert str(found["published_run"]).startswith(text)
+    assert bool(stated) is bool(outside)
+    assert all(a.first and re.search(outside, a.why) for a in stated)
+    assert (hours.low <= theirs <= hours.high) is not bool(outside)
+
+
+@pytest.mark.parametrize(
+    ("goals", "name"),
+    [({}, ""), ({"deadline": "90d"}, "in_time"), ({"budget": "1M"}, "in_budget"), ({"deadline": "90d", "budget": "1M"}, "within_limits")],
+)  # fmt: skip
+def test_the_probability_is_named_after_the_goals(goals, name) -> None:
+    found = plan(CAT, **SMALL, **goals, on=("trn1.32xlarge*4",))
+    names = {"in_time", "in_budget", "within_limits"}
+
+    assert names & {a.name for a in found.answers} == names & {*found.tables[0].columns} == ({name} if name else set())

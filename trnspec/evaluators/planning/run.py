@@ -79,7 +79,14 @@ class RunPlan:
     @property
     def chip_hours(self) -> float:
         """Chip hours of the run."""
-        return self.time[0] / HOUR * self.chips
+        return self.chip_hours_interval[0]
+
+    @property
+    def chip_hours_interval(self) -> tuple[float, float, float | None]:
+        """The chip hours, and the ends that follow from those of the time."""
+        value, low, high = self.time
+        hours = self.chips / HOUR
+        return value * hours, low * hours, None if high is None else high * hours
 
     @property
     def hourly(self) -> float | None:
@@ -178,6 +185,12 @@ class Goals:
         """The limits that a plan misses; that by the largest factor first."""
         missed = {name: (value, limit) for name, (value, limit) in self._limits(plan).items() if value > limit}
         return dict(sorted(missed.items(), key=lambda one: one[1][0] / one[1][1], reverse=True))
+
+    @property
+    def met_as(self) -> str:
+        """What a plan that meets the goals is, as the name of an answer: ``in_time``; empty without goals."""
+        limited = self.deadline is not None, self.budget is not None
+        return {(True, False): "in_time", (False, True): "in_budget", (True, True): "within_limits"}.get(limited, "")
 
     def probability(self, plan: RunPlan) -> float | None:
         """The probability that a plan meets the goals; ``None`` of a bound, without goals, and if the cost is not known."""

@@ -25,12 +25,13 @@ from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
-from trnspec.evaluators.planning.training_page import page, step_question
+from trnspec.evaluators.planning.training_page import Comparison, page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
-from trnspec.model.transformers.counting import parameters
+from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.calibration.fit_range import near_ranks
+from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.goodput import (
     CHECKPOINT_RATE,
     CHECKPOINT_STALL,
@@ -203,7 +204,23 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
             suggestions=refused[0][1].suggestions,
         )  # fmt: skip
     ranked = sorted(evident(plans, question.evidence), key=lambda plan: rank(plan, question.objective, goals))
-    return page(catalog, question, goals, ranked, refused, _unmeasured(catalog, question, goals, ranked[0]))
+    best = ranked[0]
+    return page(
+        catalog, question, goals, ranked, refused,
+        unmeasured=_unmeasured(catalog, question, goals, best), published=_published(catalog, question, goals, best),
+    )  # fmt: skip
+
+
+def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> Comparison | None:
+    """The nearest published run, with the chip hours that the run would take at its MFU; ``None`` if no table has runs."""
+    q = resolve_training(question)
+    estimator = q.estimator(catalog, q.model, best.systems, calibration="none")
+    known = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
+    if known is None:
+        return None
+    system = estimator.system
+    peak = float(system.peak("bf16") / system.chips)
+    return Comparison(known, known.scaled(active_parameters(estimator.dims), goals.tokens, peak), estimator.dtype)
 
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:

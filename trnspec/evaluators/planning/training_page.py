@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
@@ -23,6 +23,7 @@ from trnspec.evaluators.planning.comparison import (
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
+from trnspec.perf.calibration.published_runs import PublishedRun
 from trnspec.perf.goodput import CHECKPOINT_RATE, CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
 
 if TYPE_CHECKING:
@@ -45,13 +46,54 @@ OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "
 """The columns of the table with the best plan of each kind of evidence."""
 
 
+@frozen
+class Comparison:
+    """A published run next to the best plan.
+
+    Attributes:
+        run: The published run.
+        chip_hours: Chip hours of the plan's tokens and model at the MFU of that run, on the plan's chip.
+        dtype: The compute dtype of the plan.
+    """
+
+    run: PublishedRun
+    chip_hours: float
+    dtype: str
+
+    def outside(self, best: RunPlan) -> bool:
+        """Whether these chip hours are outside the interval of the plan."""
+        _, low, high = best.chip_hours_interval
+        return self.chip_hours < low or (high is not None and self.chip_hours > high)
+
+    def differences(self, best: RunPlan, model: str) -> str:
+        """The differences between both runs, and what the table states of the published one."""
+        run, found = self.run, []
+        if not run.is_of(model):
+            found.append(f"{suffixed(float(f'{run.parameters:.3g}'))} parameters")
+        if run.precision and run.precision != self.dtype:
+            found.append(f"in {run.precision}, the plan in {self.dtype}")
+        if run.chip != best.chip:
+            found.append(f"on {run.hardware}")
+        if run.seq != best.layout.seq:
+            found.append(f"sequences of {run.seq:,.0f} tokens, here of {best.layout.seq:,}")
+        if run.chips and max(run.chips / best.chips, best.chips / run.chips) >= _OTHER_SIZE:
+            found.append(f"{run.chips:,.0f} chips, here {best.chips:,.0f}")
+        return "; ".join(filter(None, (*found, run.note)))
+
+
+_OTHER_SIZE = 2.0
+"""Factor of the number of chips from which on it is stated as a difference."""
+
+
 def page(
     catalog: Catalog,
     question: PlanTrainingQuestion,
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
+    *,
     unmeasured: RunPlan | None,
+    published: Comparison | None,
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -62,6 +104,7 @@ def page(
         ranked: All plans, the best first.
         rejected: Systems without a plan, and the reason of each.
         unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
+        published: The nearest published run, if any.
     """
     best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals, question.objective)
     of_kinds = {name: columns[name] for name in OF_KINDS}
@@ -74,8 +117,8 @@ def page(
         evaluator="plan-train",
         title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.systems}: {best_of(len(ranked))}",
         inputs=question.values(),
-        answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals, unmeasured)),
-        assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
+        answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals, unmeasured, published)),
+        assumptions=tuple(_assumptions(best, question, goals, ranked, rejected, published)),
         figures_used=best.figures_used,
         tables=tuple(one for one in tables if one is not None),
         suggestions=tuple(_suggestions(best, question, goals)),
@@ -98,7 +141,7 @@ def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Co
         "system": ("", lambda plan: plan.systems),
         "chips": ("", lambda plan: int(plan.chips)),
         "run_time": ("s", lambda plan: plan.time[0]),
-        "in_time": ("%", lambda plan: percent(goals.probability(plan))),
+        **({goals.met_as: ("%", lambda plan: percent(goals.probability(plan)))} if goals.met_as else {}),
         **{name: column for name, column in expected.items() if name == f"expected_{objective}"},
         "run_cost": ("USD", lambda plan: plan.cost),
         "kind": ("", lambda plan: plan.evidence.kind),
@@ -165,8 +208,7 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
             yield Answer("expected_cost", best.expected("cost") or 0.0, "USD", note=note, kind=kind)
     if best.energy is not None:
         yield Answer("energy", best.energy, "J", *best.energy_interval[1:], str(best.power), kind)
-    hours = best.chips / HOUR
-    yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
+    yield Answer("chip_hours", best.chip_hours, "", *best.chip_hours_interval[1:], kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     bound = best.step[2] is None
@@ -185,20 +227,38 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
     chance = goals.probability(best)
     if chance is not None:
         goal = " and ".join(f"the {n} {v}" for n, v in (("deadline", q.deadline), ("budget", q.budget)) if v)
-        yield Answer("in_time", percent(chance) or 0, "%", note=f"probability of meeting {goal}, from the interval")
+        yield Answer(goals.met_as, percent(chance) or 0, "%", note=f"probability of meeting {goal}, from the interval")
     if goals.budget is not None:
         yield Answer("meets_budget", goals.in_budget(best))
 
 
 def _comparison(
-    kinds: Sequence[RunPlan], best: RunPlan, q: PlanTrainingQuestion, goals: Goals, unmeasured: RunPlan | None
+    kinds: Sequence[RunPlan],
+    best: RunPlan,
+    q: PlanTrainingQuestion,
+    goals: Goals,
+    unmeasured: RunPlan | None,
+    published: Comparison | None,
 ) -> Iterator[Answer]:
-    """The best plan of stronger evidence, and the layout that is fastest by its estimate."""
+    """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
+    if published is not None:
+        run = published.run
+        theirs, ours = map(_hours_text, (published.chip_hours, best.chip_hours))
+        text = f"{theirs} chip hours, here {ours}: {run.model} on {run.hardware.partition('-')[0]}, MFU {run.mfu:.0f} %"
+        note = "at the MFU of that run by 6 FLOP per parameter and token"
+        if (differences := published.differences(best, q.model)) and not published.outside(best):
+            note += f"; {differences}"
+        yield Answer("published_run", text, note=note)
     meeting = [plan for plan in kinds if goals.met(plan) or not goals.met(best)]
     yield from best_supported(meeting, best, lambda plan: _objective_text(plan, q))
     if unmeasured is not None:
         text = f"{_layout_text(unmeasured.layout)}: {_objective_text(unmeasured, q)}"
         yield Answer("unmeasured_layout", text, note="faster by its estimate; no measurement has such degrees")
+
+
+def _hours_text(hours: float) -> str:
+    """Text such as ``1.46 M`` or ``619,000``."""
+    return f"{hours / 1e6:.3g} M" if hours >= 1e6 else f"{float(f'{hours:.3g}'):,.0f}"
 
 
 def _objective_text(plan: RunPlan, q: PlanTrainingQuestion) -> str:
@@ -219,8 +279,12 @@ def _assumptions(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
+    published: Comparison | None,
 ) -> Iterator[Assumption]:
     layout = best.layout
+    if published is not None and published.outside(best):
+        why = published.differences(best, q.model)
+        yield Assumption("published_run", "outside the interval of the plan", why, first=True)
     if q.global_batch is None:
         yield Assumption(
             "global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step; {USUAL_BATCH}"

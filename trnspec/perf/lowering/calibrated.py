@@ -256,13 +256,13 @@ def calibrated(  # what a calibration is chosen by
     nodes = graph.of(Calibration)
     if name == "auto":
         own = [n for n in nodes if n.spec.of == of and n.name not in without]
-        chips = nearest(graph, chip, {n.spec.chip.name for n in own})
+        chips = distances(graph, chip, {n.spec.chip.name for n in own})
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"
             return Calibrated(evidence=attrs.evolve(NO_LOSSES, reason=reason))
         alike = same_generation(graph, chip, chips)
         known = [n for n in own if n.spec.chip.name in chips]
-        return _read(max(known, key=lambda n: wanted.rank(n, chips.index(n.spec.chip.name), alike)), wanted)
+        return _read(max(known, key=lambda n: wanted.rank(n, chips, alike)), wanted)
     for node in nodes:
         if name in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
@@ -282,12 +282,14 @@ class _Wanted:
     era: str
     models: str
 
-    def rank(self, node: Node[Calibration], distance: int, alike: Collection[str]) -> tuple[object, ...]:
+    def rank(
+        self, node: Node[Calibration], chips: Mapping[str, tuple[float, ...]], alike: Collection[str]
+    ) -> tuple[object, ...]:
         """The larger, the better it fits.
 
         Args:
             node: The calibration.
-            distance: The position of its chip in the order of nearness.
+            chips: The distance of each chip, the nearest first.
             alike: The chips of the generation of the chip.
         """
         spec, era = node.spec, node.spec.era or ""
@@ -298,12 +300,13 @@ class _Wanted:
             # Within a generation software differs more than chips, whose published rates are known.
             spec.chip.name in alike,
             bool(self.framework) and _framework(spec) == self.framework,
-            -distance,
+            tuple(-apart for apart in chips[spec.chip.name]),
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
             # Eras that had begun come first, the newest of them; else the oldest that had not.
             had_begun,
             era if had_begun else tuple(-ord(c) for c in era),
             spec.spread.rows,
+            -list(chips).index(spec.chip.name),
             node.name,
         )
 
@@ -329,9 +332,17 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
         chip: Name of the chip.
         among: The chips to order.
     """
+    return [*distances(graph, chip, among)]
+
+
+def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tuple[float, ...]]:
+    """The chips of :func:`nearest` in their order: whether it is another one, generations apart, logarithm of the ratio of rates.
+
+    Rates are compared in whole percent: 989.4 and 989.5 TFLOPS are equally near.
+    """
     nodes = {n.name: n for n in graph.of(Chip)}
     if chip not in nodes:
-        return []
+        return {}
 
     def publisher(name: str) -> str:
         source = nodes[name].metadata.source if name in nodes else None
@@ -342,12 +353,12 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
         numbers = [None if c.generation is None else c.generation.accelerator for c in (ours, theirs)]
         apart = inf if None in numbers else abs(numbers[0] - numbers[1])  # type: ignore[operator]  # neither is None
         rates = [None if c.peak.dense is None else c.peak.dense.bf16 for c in (ours, theirs)]
-        ratio = inf if None in rates else abs(log(float(rates[0]) / float(rates[1])))  # type: ignore[arg-type]  # as above
+        ratio = inf if None in rates else round(abs(log(float(rates[0]) / float(rates[1]))), 2)  # type: ignore[arg-type]  # as above
         return name != chip, apart, ratio
 
     own = publisher(chip)
-    same = [n for n in among if n == chip or (own and n in nodes and publisher(n) == own)]
-    return sorted(same, key=lambda name: (distance(name), name))
+    same = {n: distance(n) for n in among if n == chip or (own and n in nodes and publisher(n) == own)}
+    return dict(sorted(same.items(), key=lambda one: (one[1], one[0])))
 
 
 def same_generation(graph: Graph, chip: str, among: Iterable[str]) -> set[str]:
