@@ -25,7 +25,7 @@ from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
-from trnspec.evaluators.planning.training_page import Comparison, page, step_question
+from trnspec.evaluators.planning.training_page import NearestRun, page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import active_parameters, parameters
@@ -211,7 +211,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     )  # fmt: skip
 
 
-def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> Comparison | None:
+def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestRun | None:
     """The nearest published run, with the chip hours that the run would take at its MFU; ``None`` if no table has runs."""
     q = resolve_training(question)
     estimator = q.estimator(catalog, q.model, best.systems, calibration="none")
@@ -220,7 +220,7 @@ def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, b
         return None
     system = estimator.system
     peak = float(system.peak("bf16") / system.chips)
-    return Comparison(known, known.scaled(active_parameters(estimator.dims), goals.tokens, peak), estimator.dtype)
+    return NearestRun(known, known.scaled(active_parameters(estimator.dims), goals.tokens, peak), estimator.dtype)
 
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:

@@ -47,7 +47,7 @@ OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "
 
 
 @frozen
-class Comparison:
+class NearestRun:
     """A published run next to the best plan.
 
     Attributes:
@@ -93,7 +93,7 @@ def page(
     rejected: Sequence[tuple[str, RefusalError]],
     *,
     unmeasured: RunPlan | None,
-    published: Comparison | None,
+    published: NearestRun | None,
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -238,7 +238,7 @@ def _comparison(
     q: PlanTrainingQuestion,
     goals: Goals,
     unmeasured: RunPlan | None,
-    published: Comparison | None,
+    published: NearestRun | None,
 ) -> Iterator[Answer]:
     """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
     if published is not None:
@@ -279,7 +279,7 @@ def _assumptions(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    published: Comparison | None,
+    published: NearestRun | None,
 ) -> Iterator[Assumption]:
     layout = best.layout
     if published is not None and published.outside(best):
