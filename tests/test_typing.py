@@ -67,19 +67,13 @@ CHECKERS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
-def test_types(checker, revealed, refused) -> None:
-    """Every type is the one in its comment, and there are no errors."""
-    text = checker(RIGHT)
+def test_types_and_mistakes(checker, revealed, refused) -> None:
+    """Every type is the one in its comment; every marked line of the other file has an error, and no other line."""
+    text = checker(RIGHT, WRONG)
 
-    assert {int(line): plain(found) for line, found in re.findall(revealed, text)} == expected(RIGHT)
-    assert re.findall(refused, text) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
-def test_mistakes(checker, revealed, refused) -> None:
-    """Every marked line has an error, and no other line."""
-    assert {int(line) for line in re.findall(refused, checker(WRONG))} == marked(WRONG)
+    assert {int(line): plain(found) for line, found in re.findall(f"{RIGHT.name}{revealed}", text)} == expected(RIGHT)
+    assert re.findall(f"{RIGHT.name}{refused}", text) == []
+    assert {int(line) for line in re.findall(f"{WRONG.name}{refused}", text)} == marked(WRONG)
 
 
 def test_package_has_py_typed() -> None:

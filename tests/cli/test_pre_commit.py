@@ -37,6 +37,9 @@ class Shell:
             "XDG_CONFIG_HOME": str(home / "config"),
             "PRE_COMMIT_HOME": str(home / "pre-commit"),
             "GIT_CONFIG_NOSYSTEM": "1",
+            # What pip has downloaded before, and no compiling of modules that are never imported: the option is off.
+            "PIP_CACHE_DIR": str(Path("~/.cache/pip").expanduser()),
+            "PIP_NO_COMPILE": "0",
             **{
                 f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
             },

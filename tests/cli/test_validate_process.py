@@ -174,33 +174,38 @@ def unprivileged() -> list[str]:
     return [tool, f"--bounding-set={rights}", f"--inh-caps={rights}"]
 
 
-@pytest.mark.parametrize(
-    ("locked", "mode", "path", "status", "message"),
-    [
-        ("bad", 0o000, "bad", 2, "the folder bad cannot be read: Permission denied"),
-        ("bad", 0o000, "bad/wire.yaml", 2, "bad/wire.yaml cannot be read: Permission denied"),
-        ("bad", 0o000, ".", 2, "bad cannot be read: Permission denied"),
-        ("bad", 0o111, "bad/wire.yaml", 1, "bad/wire.yaml:4:1: error TRN101"),
-        ("wire.yaml", 0o000, "wire.yaml", 1, "wire.yaml: error TRN001"),
-        ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
-    ],
-)
-def test_without_permission(here, locked, mode, path, status, message) -> None:  # a table of cases
+LOCKED = [
+    ("bad", 0o000, "bad", 2, "the folder bad cannot be read: Permission denied"),
+    ("bad", 0o000, "bad/wire.yaml", 2, "bad/wire.yaml cannot be read: Permission denied"),
+    ("bad", 0o000, ".", 2, "bad cannot be read: Permission denied"),
+    ("bad", 0o111, "bad/wire.yaml", 1, "bad/wire.yaml:4:1: error TRN101"),
+    ("wire.yaml", 0o000, "wire.yaml", 1, "wire.yaml: error TRN001"),
+    ("trnspec.toml", 0o000, "wire.yaml", 2, "trnspec.toml"),
+]
+IN_TURN = """
+import contextlib, io, json, pathlib, sys
+from trnspec.__main__ import main
+for locked, mode, path, *_ in json.loads(sys.stdin.read()):
     if locked == "trnspec.toml":
-        Path(locked).write_text("")
-    Path(locked).chmod(mode)
-    try:
-        done = subprocess.run(
-            [*unprivileged(), *command("validate", path)],
-            cwd=here.folder,
-            env=environment(),
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-    finally:
-        Path(locked).chmod(0o755)
+        pathlib.Path(locked).write_text("")
+    pathlib.Path(locked).chmod(mode)
+    sys.argv[1:] = ["validate", path]
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    pathlib.Path(locked).chmod(0o755)
+    print(json.dumps([status, said.getvalue()]))
+"""
 
-    assert status == done.returncode
-    assert message in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+
+def test_without_permission(here) -> None:
+    program = [*unprivileged(), sys.executable, "-c", IN_TURN]
+    given = json.dumps(LOCKED)
+    done = subprocess.run(program, cwd=here.folder, env=environment(), input=given, capture_output=True, text=True)  # noqa: PLW1510
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert done.stderr == ""
+    for (*case, status, message), (ended, said) in zip(LOCKED, found, strict=True):
+        assert (status, True) == (ended, message in said and "Traceback" not in said), (case, said)

@@ -95,7 +95,8 @@ def _search(draw: Draw) -> dict[str, Any]:
 
 
 def _plan_train(draw: Draw) -> dict[str, Any]:
-    return {"model": draw.choice(MODELS), "tokens": "1e10", "on": draw.choice(SYSTEMS), "top": 2}
+    count = draw.choice((8, 64))
+    return {"model": draw.choice(MODELS), "tokens": "1e10", "on": draw.choice(SYSTEMS), "count": count, "top": 2}
 
 
 def _plan_serve(draw: Draw) -> dict[str, Any]:
@@ -113,9 +114,9 @@ def _cost(draw: Draw) -> dict[str, Any]:
 
 
 INPUTS: dict[str, tuple[Callable[[Draw], dict[str, Any]], int]] = {
-    "training": (_training, 300), "memory": (_memory, 600), "inference": (_inference, 300), "roofline": (_roofline, 500),
-    "collective": (_collective, 300), "search": (_search, 10), "plan-train": (_plan_train, 5), "plan-serve": (_plan_serve, 5),
-    "accuracy": (lambda _: {}, 1), "energy": (_energy, 200), "cost": (_cost, 60),
+    "training": (_training, 200), "memory": (_memory, 300), "inference": (_inference, 150), "roofline": (_roofline, 700),
+    "collective": (_collective, 350), "search": (_search, 4), "plan-train": (_plan_train, 4), "plan-serve": (_plan_serve, 3),
+    "accuracy": (lambda _: {}, 1), "energy": (_energy, 250), "cost": (_cost, 60),
 }  # fmt: skip
 """Inputs of each evaluator, and the number of results to reach."""
 
