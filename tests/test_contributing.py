@@ -110,12 +110,12 @@ def test_extensive_figure(scratch) -> None:
     shown = scratch.json("show", "box", *mine)["rows"]
     query = scratch.json("query", "ultraserver where scratchpad > 8 GiB", "--columns", "name,scratchpad", *mine)
     checked = json.loads(scratch.run("validate", file, "--format", "json").out)
-    schemas = [scratch.out("schema", kind) for kind in ("Chip", "Server")]
+    schema = scratch.out("schema", "Server")
 
     assert [(4 * 2**30, "total")] == [(r["value"], r["verdict"]) for r in shown if r["at"] == "scratchpad"]
     assert [{"name": "pod", "scratchpad": 16 * 2**30}] == query["rows"]
     assert [("TRN402", ["spec", "stated", "scratchpad"])] == [(d["code"], d["path"]) for d in checked["diagnostics"]]
-    assert [True, True] == ["Memory for software" in schema for schema in schemas]
+    assert "Memory for software" in schema
     value = scratch.python("print(float(trnspec.load(['mine']).servers['box'].total('scratchpad')))")
     assert 4 * 2**30 == float(value)
 
@@ -235,5 +235,4 @@ def test_kind(scratch) -> None:
     assert [] == scratch.json("validate", file)["diagnostics"]
     found = scratch.json("query", "cooler where power < 2 kW", "--columns", "name,power")
     assert [{"name": "acme-cooler", "power": 1000}] == found["rows"]
-    assert "Its power." in scratch.out("explain", "Cooler")
     assert "Cooler" == json.loads(scratch.out("schema", "Cooler"))["properties"]["kind"]["const"]

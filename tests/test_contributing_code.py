@@ -199,7 +199,6 @@ def test_evaluator(scratch) -> None:
     swept = scratch.json("eval", "count", "--pflops", "1,2")["rows"]
 
     assert [6, 11] == [row["answers"][0]["value"] for row in swept]
-    assert "Chips for a rate." in scratch.out("eval", "--help")
     assert "6" == scratch.python("print(trnspec.evaluate('count', trnspec.load())['chips'])").strip()
 
 
@@ -272,7 +271,6 @@ def test_command(scratch) -> None:
 
     assert len(list((ROOT / "catalog" / "chips").iterdir())) == int(scratch.out("count"))
     assert "Print the number of chips." in scratch.out("--help")
-    assert "--as-of" in scratch.out("count", "--help")
 
 
 def test_exporter(scratch) -> None:
@@ -287,7 +285,6 @@ def test_exporter(scratch) -> None:
     made_as_stated(scratch, "exporter")
 
     assert "trainium1" == scratch.out("export", "names", "trainium1").strip()
-    assert "names" in scratch.out("export", "--help")
     exported = scratch.python("print(trnspec.load().chips['trainium1'].export('names').text)")
     assert "trainium1" == exported.strip()
 
@@ -320,7 +317,6 @@ def test_unit(scratch) -> None:
     assert [] == scratch.json("validate", file)["diagnostics"]
     found = scratch.json("query", "chip where power = 0.2 hp", "--columns", "name,power", "--catalog", "mine")
     assert [{"name": "horse", "power": pytest.approx(149.14)}] == found["rows"]
-    assert "hp" in json.dumps(json.loads(scratch.out("schema", "Chip")))
 
 
 def test_hypothesis(scratch) -> None:

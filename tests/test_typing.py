@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 
 from tests.support.programs import ROOT, Elsewhere, built, environment
@@ -90,8 +91,10 @@ def test_comments_hold_at_run_time() -> None:
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory) -> Elsewhere:
-    """An environment with the wheel and pandas, and a copy of the script that cannot see the checkout."""
-    installed = built(tmp_path_factory.mktemp("elsewhere"), "duckdb", "pandas", "pyarrow")
+    """An environment with the wheel, pandas of this one, and a copy of the script that cannot see the checkout."""
+    installed = built(tmp_path_factory.mktemp("elsewhere"))
+    (site,) = (installed.folder / "env" / "lib").glob("python*/site-packages")
+    (site / "tables.pth").write_text(f"{Path(pandas.__file__).parents[1]}\n")
     shutil.copy(SCRIPT, installed.folder / "script.py")
     return installed
 

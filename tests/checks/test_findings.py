@@ -25,8 +25,8 @@ from trnspec.testing.helpers import examples, split
 
 DATA = Path(__file__).parents[1] / "data"
 PLACES, TEXTS = DATA / "finding_places.txt", DATA / "finding_texts.txt"
-FIGURES = 2
-"""Slips at each figure."""
+FIGURES = 1
+"""Slips of each figure."""
 
 # Options of evaluators have tests of their own.
 RULES = {rule.code.id: rule for rule in KNOWN.rules if rule.code.id != "TRN820"}

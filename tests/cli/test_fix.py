@@ -89,20 +89,6 @@ def test_idle_waivers(here) -> None:
     assert [text(number, after) for number, (_, after) in enumerate(WAIVERS)] == [file.read_text() for file in files]
 
 
-def test_fix_diff_writes_no_file(here) -> None:
-    file = here.folder / "chips" / "acme.yaml"
-    file.write_bytes(f"{WAIVED}spec: {{memory: {{capcity: 8 GiB}}}}\n".replace("\n", "\r\n").encode())
-    before = file.read_bytes()
-    done = here("fix", "--diff", "chips")
-
-    assert 1 == done.status
-    assert "+spec: {memory: {capacity: 8 GiB}}\r\n" in done.out
-    assert before == file.read_bytes()
-
-    assert 0 == here("fix", "chips").status
-    assert before.replace(b"capcity", b"capacity") == file.read_bytes()
-
-
 # Baselines.
 
 

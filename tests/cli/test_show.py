@@ -24,7 +24,8 @@ def lines(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
-def test_whole_page(here, name) -> None:
+def test_whole_page_and_screen(here, name) -> None:
+    """The screen has at most 40 lines of 80 columns, every unresolved value, and the adopted value too."""
     result = here("show", name, "--full")
     node = GRAPH.named(name)
     found = facts(GRAPH, node)
@@ -39,13 +40,9 @@ def test_whole_page(here, name) -> None:
     assert result.out.count("derived") >= sum(f.verdict == "derived" for f in found)
     assert [s.text for s in sums(GRAPH, node) if s.text not in result.out] == []
 
-
-@pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
-def test_screen(here, name) -> None:
-    """At most 40 lines of 80 columns; every unresolved value is there, and the adopted value too."""
     out = here("show", name).out
     squeezed = "".join(out.split())
-    disputed = [f for f in facts(GRAPH, GRAPH.named(name)) if any(c.verdict == "unresolved" for c in f.conflicting)]
+    disputed = [f for f in found if any(c.verdict == "unresolved" for c in f.conflicting)]
     values = [c.says for f in disputed for c in f.conflicting if c.verdict == "unresolved"]
     values += [f.text for f in disputed if f.text and not f.at.startswith("stated.")]
 
