@@ -217,7 +217,7 @@ def test_query_time_limit(monkeypatch) -> None:
 
 
 def test_missing_library_is_named(tmp_path) -> None:
-    """In a process that can import none of the libraries at first, and then all but one: the error says which and how to get it."""
+    """In a process that can import none of them at first, and writes CSV and JSON, and then all but one, which the error names."""
     calls = [
         ("pyarrow", "cat.to_arrow()"),
         ("pyarrow", "cat.write_parquet('out')"),
@@ -228,6 +228,7 @@ def test_missing_library_is_named(tmp_path) -> None:
     code = (
         "import sys\nlibraries = ['pyarrow', 'pandas', 'polars', 'duckdb']\n"
         "sys.modules |= dict.fromkeys(libraries)\nimport trnspec; cat = trnspec.load()\n"
+        "cat.write_csv('csv'); cat.write_json('all.json')\n"
         f"for missing, call in {calls!r}:\n"
         "    for name in libraries:\n        sys.modules.pop(name, None)\n"
         "    sys.modules[missing] = None\n"
@@ -238,7 +239,7 @@ def test_missing_library_is_named(tmp_path) -> None:
 
     expected = [f"{missing} is not installed; pip install 'trnspec[tables]'" for missing, _ in calls]
     assert expected == done.stdout.splitlines()
-    assert list(tmp_path.iterdir()) == []
+    assert {"csv", "all.json"} == {file.name for file in tmp_path.iterdir()}
 
 
 def test_polars() -> None:

@@ -1,6 +1,7 @@
 """``trnspec audit``: documents, figure paths and verdicts; the summary."""
 
 import functools
+import io
 import json
 import re
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.support.programs import DATA, Here, apart
+from tests.support.programs import DATA, Here
 from trnspec.api import graph
 from trnspec.cli import group
 from trnspec.cli.render import SCREEN
@@ -84,15 +85,17 @@ def test_machine(here) -> None:
     assert 0 == here("audit", "--host", DATA / "host" / "neuron_ls_trn2.3xlarge.json").status
 
 
-def test_machine_from_standard_input(tmp_path) -> None:
+def test_machine_from_standard_input(here, monkeypatch) -> None:
     raw = (DATA / "host" / "neuron_ls_trn1.2xlarge.json").read_bytes()
-    done = apart("audit", "trn2.3xlarge", "--host", "-", cwd=tmp_path, stdin=raw)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    done = here("audit", "trn2.3xlarge", "--host", "-")
 
     assert (1, "") == (done.status, done.err)
     assert done.out.startswith(
         "<stdin>: 1 device, as neuron-ls lists them\ncompared with  trn2.3xlarge (as requested)\n"
     )
-    done = apart("audit", "--host", "-", cwd=tmp_path, stdin=b"[{]")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[{]")))
+    done = here("audit", "--host", "-")
     assert (2, "") == (done.status, done.out)
     assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
 

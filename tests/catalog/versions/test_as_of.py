@@ -70,13 +70,7 @@ def test_end(date, last) -> None:
 
 @pytest.mark.parametrize(
     ("date", "known"),
-    [
-        ("2023-03", False),
-        ("2023-04-20", False),
-        ("2023-04", True),
-        ("2023", True),
-        ("2022", False),
-    ],
+    [("2023-03", False), ("2023-04-20", False), ("2023-04", True), ("2023", True), ("2022", False)],
 )
 def test_a_month_counts_from_its_end(date, known) -> None:
     made, _ = as_of(graph(*PAGES), date)
@@ -120,9 +114,6 @@ def test_as_of_a_withdrawn_figure() -> None:
     assert None is at("2024-05", claim("mid", "7 us"), **more)
 
 
-# Counts, words, derived figures.
-
-
 # Documents.
 
 
@@ -148,9 +139,6 @@ def test_unknown_document_error() -> None:
     for ask in (lambda: catalog["part"], lambda: catalog.chips["part"]):
         with pytest.raises(UnknownNameError, match=r"part was not known by 2023-05: spec\.memory\.capacity was first"):
             ask()
-
-
-# Claims.
 
 
 # The shipped catalog.
