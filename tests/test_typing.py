@@ -94,7 +94,7 @@ def elsewhere(tmp_path_factory) -> Elsewhere:
     """An environment with the wheel, pandas of this one, and a copy of the script that cannot see the checkout."""
     installed = built(tmp_path_factory.mktemp("elsewhere"))
     (site,) = (installed.folder / "env" / "lib").glob("python*/site-packages")
-    for name in ("duckdb", "_duckdb*", "pandas", "pyarrow", "dateutil", "six.py", "pytz", "tzdata"):
+    for name in ("*duckdb*", "pandas*", "pyarrow*", "*dateutil*", "six*", "pytz*", "tzdata*"):
         for found in Path(pandas.__file__).parents[1].glob(name):
             (site / found.name).symlink_to(found)
     shutil.copy(SCRIPT, installed.folder / "script.py")
