@@ -17,6 +17,7 @@ from trnspec.text_table import (
     TextTable,
     columns_of,
     fit,
+    folded,
     lines,
     padded,
     rendered,
@@ -138,6 +139,10 @@ def test_identity_columns_are_always_selected(named: list[int], identities: set[
 
     assert some.rows == ((*sorted(identities - {*named}), *named),)
     assert [c.name for c in some.columns] == [f"c{i}" for i in some.rows[0]]
+
+
+def test_a_command_is_folded_before_its_options() -> None:
+    assert ["trnspec eval a \\", "  --on 'b c' \\", "  --full"] == folded("trnspec eval a --on 'b c' --full", 16)
 
 
 def test_a_long_word_is_broken_after_punctuation_to_its_end() -> None:

@@ -185,6 +185,13 @@ def test_wrong_options(here, args, expected) -> None:
     assert expected in done.err
 
 
+@pytest.mark.parametrize(("args", "seconds"), [((), "5.5338"), (("--warmup", "43"), "5.7186")])
+def test_the_warmup_of_the_command(here, args, seconds) -> None:
+    done = here("calibrate", "import", "megatron", SAMPLES / "megatron.log", *args)
+
+    assert [seconds] == [row["step_time_s"] for row in csv.DictReader(io.StringIO(done.out))]
+
+
 def test_a_file_is_not_overwritten(here) -> None:
     (here.folder / "mine.csv").write_text("kept")
     done = here("calibrate", "import", "nxd", SAMPLES / "nxd.log", "--warmup", "0", "--out", "mine.csv")

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.support.programs import ROOT, at_a_terminal, forked
+from trnspec.cli.render import numbers
 from trnspec.text_table import columns_of
 
 
@@ -18,6 +19,11 @@ def on_terminal(*args: str, columns: int, **env: str) -> str:
 def piped(*args: str) -> str:
     """What it writes to a pipe."""
     return forked(*args, cwd=ROOT, path=ROOT, COLUMNS="80").out
+
+
+@pytest.mark.parametrize(("value", "found"), [(3, (3, 3, 3, None)), (True, (None,) * 4), ("3", (None,) * 4)])
+def test_numbers(value, found) -> None:
+    assert found == numbers(value)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])

@@ -49,6 +49,7 @@ def test_classes_of_a_ranking() -> None:
 )
 def test_how_far_outside(outside, text) -> None:
     assert text == str(outside)
+    assert isinstance(outside.value, str) is (outside.factor == 1.0)
 
 
 def test_an_unknown_kind_is_a_fault() -> None:

@@ -23,6 +23,7 @@ def test_lines_end_where_the_reader_ends_them() -> None:
     lines = TextLines.of("a: x\u2028y\x0bz\rb: 1\r\nc: 2\n")
 
     assert ["a: x\u2028y\x0bz", "b: 1", "c: 2", ""] == lines.texts
+    assert ("b: 1", "") == (lines[2], lines[5])
     assert (Place(4, 1), Place(2, 5)) == (lines.place(Position(9, 9)), lines.place(Position(1, 99)))
 
 

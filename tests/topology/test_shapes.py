@@ -232,6 +232,10 @@ def test_bisection_of_tori(dims: tuple[int, ...], links: int) -> None:
     assert (links, True) == (found.links, found.exact)
 
 
+def test_bisection_by_rate_may_cut_the_shorter_axis() -> None:
+    assert 32.0 == Torus((4, 16), (1.0, 10.0)).bisection("rate").rate
+
+
 def test_upper_bound_is_marked() -> None:
     found = Torus((7, 7)).bisection()
     assert (found.exact, found.method) == (False, "local search")

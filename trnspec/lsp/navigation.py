@@ -58,7 +58,7 @@ def named_at(spot: Spot, place: Place, node: Node[Any], graph: Graph) -> Node[An
     if target is not None:
         return target
     for site in _operands(node.document):
-        if site.place <= place <= site.end and site.place.line == place.line:
+        if site.place <= place <= site.end:
             return graph.lookup(site.text)
     return None
 

@@ -1,0 +1,24 @@
+"""Diagnostics of the protocol: their text and the link to the explanation."""
+
+import pytest
+
+from tests.lsp.conftest import CHIP, session
+from trnspec.diagnostics import Diagnostic, Location, Severity
+from trnspec.lsp.messages import by_file
+from trnspec.lsp.positions import TextLines
+
+
+@pytest.mark.parametrize(
+    ("code", "hint", "message", "page"),
+    [
+        ("TRN402", "", "it differs", None),
+        ("TRN106", "write 3", "it differs\nhint: write 3", "TRN106.md"),
+        ("ACME01", "", "it differs", None),
+    ],
+)
+def test_a_hint_is_part_of_the_message(code, hint, message, page) -> None:
+    finding = Diagnostic(code, Severity.ERROR, "it differs", Location(CHIP), hint=hint)
+    (found,) = by_file([finding], [CHIP], lambda _: TextLines.of("a: 1"), session().known.codes)[CHIP]
+
+    link = found.code_description
+    assert (message, page) == (found.message, None if link is None else link.href.rpartition("/")[2])
