@@ -152,16 +152,8 @@ class Session:
     def _run(self, page: Path, command: str, shown: str) -> None:
         # pytest and others print more, and in longer lines, where CI or BUILD_NUMBER is set.
         hidden = (
-            "PYTHON",
-            "VIRTUAL_ENV",
-            "TRNSPEC",
-            "PYTEST",
-            "COLUMNS",
-            "NO_COLOR",
-            "FORCE_COLOR",
-            "CI",
-            "BUILD_NUMBER",
-        )
+            "PYTHON", "VIRTUAL_ENV", "TRNSPEC", "PYTEST", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "CI", "BUILD_NUMBER",
+        )  # fmt: skip
         env = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
         env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
         env["PATH"] = f"{self.programs}{os.pathsep}{env['PATH']}"

@@ -45,14 +45,11 @@ def page(folder, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "```python\n>>> 1 + 1\n3\n```\n",
-        "```python\n>>> 1 + 1\n```\n",
-        "```python\nassert False\n```\n",
-        "```console\n$ trnspec --version\ntrnspec 0\n```\n",
-        "```console\n$ trnspec show nothing\n```\n",
+        "```python\n>>> 1 + 1\n3\n```\n", "```python\n>>> 1 + 1\n```\n", "```python\nassert False\n```\n",
+        "```console\n$ trnspec --version\ntrnspec 0\n```\n", "```console\n$ trnspec show nothing\n```\n",
         "```console\n$ ls\n```\n",
     ],
-)
+)  # fmt: skip
 def test_runner_sees_a_difference(runner, tmp_path, text) -> None:
     (block,) = page(tmp_path, text)
 

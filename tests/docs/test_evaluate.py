@@ -66,17 +66,11 @@ def test_reference_runs(tmp_path, monkeypatch, capsys) -> None:
 REFUSING = (
     *("evaluators/training", "evaluators/memory", "evaluators/fit", "perf/roofline"),
     *(
-        "evaluators/inference",
-        "evaluators/deployment",
-        "evaluators/software",
-        "perf/work/validity",
-        "perf/training/estimator",
-        "perf/lowering/lower",
-        "perf/training/timeline",
-        "evaluation/amounts",
+        "evaluators/inference", "evaluators/deployment", "evaluators/software", "perf/work/validity",
+        "perf/training/estimator", "perf/lowering/lower", "perf/training/timeline", "evaluation/amounts",
         "evaluation/analysis",
     ),
-)
+)  # fmt: skip
 """The modules that refuse questions about training, memory and serving, and analyses."""
 
 

@@ -53,14 +53,9 @@ def shown(catalog: trnspec.Catalog) -> dict[str, object]:
 def test_objects_show_html_and_markdown(catalog: trnspec.Catalog) -> None:
     """With the same numbers as the text."""
     expected = {
-        "catalog": f"{len(catalog)} documents",
-        "view": "96 GiB",
-        "server": "1,536 GiB",
-        "figure": "2.9 TB/sec",
-        "result": "144 GiB",
-        "evaluation": "290 TFLOP/s",
-        "sweep": "200",
-    }
+        "catalog": f"{len(catalog)} documents", "view": "96 GiB", "server": "1,536 GiB", "figure": "2.9 TB/sec",
+        "result": "144 GiB", "evaluation": "290 TFLOP/s", "sweep": "200",
+    }  # fmt: skip
     for name, thing in shown(catalog).items():
         html, markdown = thing._repr_html_(), thing._repr_markdown_()  # type: ignore[attr-defined]
         assert expected[name] in html

@@ -12,29 +12,21 @@ from tests.support.programs import DATA, ROOT, Here, few_plans
 DOCS = ROOT / "docs"
 
 ELSEWHERE = {
-    "tutorial/write-an-evaluator.md": "test_evaluate.py",
-    "reference/evaluate.md": "test_evaluate.py",
-    "reference/calibrate.md": "test_calibrate.py",
-    "tutorial/add-a-generation.md": "test_plugins.py",
-    "tutorial/add-a-kind.md": "test_plugins.py",
-    "tutorial/write-a-rule.md": "test_plugins.py",
-    "tutorial/write-an-exporter.md": "test_plugins.py",
-    "how-to/connect-an-agent.md": "test_connect_an_agent.py",
+    "tutorial/write-an-evaluator.md": "test_evaluate.py", "reference/evaluate.md": "test_evaluate.py",
+    "reference/calibrate.md": "test_calibrate.py", "tutorial/add-a-generation.md": "test_plugins.py",
+    "tutorial/add-a-kind.md": "test_plugins.py", "tutorial/write-a-rule.md": "test_plugins.py",
+    "tutorial/write-an-exporter.md": "test_plugins.py", "how-to/connect-an-agent.md": "test_connect_an_agent.py",
     "how-to/test-a-catalog.md": "test_plugins.py",
-}
+}  # fmt: skip
 """Pages that need more than a folder of their own, and the module that runs them."""
 
 FRAGMENTS = {"explanation/plugins.md", "reference/codes.md"}
 """Pages whose Python is a fragment of a module; the examples of codes are run with the rules."""
 
 SLOW = {
-    "how-to/ask-what-limits-a-run.md",
-    "how-to/draw-charts.md",
-    "how-to/browse-the-catalog.md",
-    "how-to/plan-a-training-run.md",
-    "how-to/size-a-serving-fleet.md",
-    "tutorial/size-a-serving-fleet.md",
-}
+    "how-to/ask-what-limits-a-run.md", "how-to/draw-charts.md", "how-to/browse-the-catalog.md",
+    "how-to/plan-a-training-run.md", "how-to/size-a-serving-fleet.md", "tutorial/size-a-serving-fleet.md",
+}  # fmt: skip
 
 
 PAGES = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md") if "_build" not in p.parts and blocks(p))

@@ -246,13 +246,9 @@ def formula(catalog: trnspec.Catalog, *, kind: str) -> Evaluation:
     if kind == "refused" and x > 4.0:
         raise RefusalError("too-fast", "too fast")
     value = {
-        "inverse": 1.0 / x,
-        "refused": 1.0 / x,
-        "offset": 1.0 + 1.0 / x,
-        "maximum": max(0.1, 1.0 / x),
-        "jump": 1.0 if x > 5.0 else 2.0,
-        "falling": x**2,
-    }[kind]
+        "inverse": 1.0 / x, "refused": 1.0 / x, "offset": 1.0 + 1.0 / x, "maximum": max(0.1, 1.0 / x),
+        "jump": 1.0 if x > 5.0 else 2.0, "falling": x**2,
+    }[kind]  # fmt: skip
     used = UsedFigure("trainium2", "memory.bandwidth", "2.9 TB/s", "")
     return Evaluation(evaluator="formula", title="t", answers=(Answer("time", value, "s"),), figures_used=(used,))
 

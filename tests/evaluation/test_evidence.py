@@ -7,12 +7,9 @@ from trnspec.evaluation.runner import unsound
 from trnspec.evidence import IDEAL, KINDS, Evidence, Outside, mixed, rank_class, weakest
 
 ANSWERS = (
-    Answer("step_time", 1.0, "s"),
-    Answer("memory", 1.0, "B"),
-    Answer("fits", True),
-    Answer("ratio", 2.0),
+    Answer("step_time", 1.0, "s"), Answer("memory", 1.0, "B"), Answer("fits", True), Answer("ratio", 2.0),
     Answer("ideal_step_time", 0.5, "s", kind="ideal"),
-)
+)  # fmt: skip
 
 
 def test_only_predictions_are_marked() -> None:

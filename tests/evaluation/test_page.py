@@ -14,13 +14,9 @@ FOUND = Evaluation(
     title="a model on some chips",
     inputs={"model": "m", "tp": 8, "calibration": "neuron"},
     answers=(
-        Answer("step_time", 22.6, "s", 15.5, 29.8, "80% of measurements"),
-        Answer("throughput", 371e3, "tokens/s"),
-        Answer("mfu", 19.6, "%", 14.9, 28.7),
-        Answer("hfu", 25.0, "%"),
-        Answer("memory", 2.5 * 2**30, "B"),
-        Answer("capacity", 16 * 2**30, "B"),
-        Answer("fits", True),
+        Answer("step_time", 22.6, "s", 15.5, 29.8, "80% of measurements"), Answer("throughput", 371e3, "tokens/s"),
+        Answer("mfu", 19.6, "%", 14.9, 28.7), Answer("hfu", 25.0, "%"), Answer("memory", 2.5 * 2**30, "B"),
+        Answer("capacity", 16 * 2**30, "B"), Answer("fits", True),
     ),
     parts=(Part("step_time", "compute", 15.0), Part("step_time", "tensor", 7.6)),
     bottleneck="compute-bound: matrix multiplication (66% of the step)",
@@ -29,7 +25,7 @@ FOUND = Evaluation(
         UsedFigure("chip", "memory.bandwidth", "2.9 TB/s", "paper", "2024", ("2 TB/s, rejected", "2.9, agrees")),
     ),
     tables=(Table("each layer", ("name", "step_time"), (("a", 1e-3), ("b", 2.5)), ("", "s")),),
-)
+)  # fmt: skip
 
 
 def headings(found: Evaluation) -> list[str]:

@@ -18,13 +18,8 @@ from trnspec.text_table import lines, sections_in_markdown
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"
 INPUTS = {
-    "model": "llama-3.1-8b",
-    "on": "trn2.48xlarge*2",
-    "seq": 4096,
-    "global_batch": 64,
-    "pp": 2,
-    "calibration": "none",
-}
+    "model": "llama-3.1-8b", "on": "trn2.48xlarge*2", "seq": 4096, "global_batch": 64, "pp": 2, "calibration": "none",
+}  # fmt: skip
 SWEEP = trnspec.sweep("training", CAT, **INPUTS, tp="8..24:+8", vary={NETWORK: "1.6..3.2Tbps:x2"})
 
 

@@ -60,12 +60,8 @@ def test_errors_are_those_of_the_rows(of_trn1):
     assert [100.0 * x for x in (-mean(ideal), mean(ideal), -min(ideal))] == pytest.approx([of_mean, bias, of_worst])
     assert all(row["ideal"] < row["measured"] for row in rows), "published figures alone are a lower bound"
     known = {
-        "set": "training_trn1",
-        "part": "step",
-        "unit": "s",
-        "chip": "trainium1",
-        "calibration": "trainium1-neuron",
-    }
+        "set": "training_trn1", "part": "step", "unit": "s", "chip": "trainium1", "calibration": "trainium1-neuron",
+    }  # fmt: skip
     assert [known] * len(rows) == [{name: row[name] for name in known} for row in rows]
 
 

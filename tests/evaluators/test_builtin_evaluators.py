@@ -59,15 +59,11 @@ class TestRoofline(BuiltinConformance):
         {"on": "trainium2"},
         {"on": "trainium3", "dtype": "mxfp8", "matmul": "4096x4096x4096"},
         {
-            "on": "trn1.32xlarge",
-            "model": "llama-3.1-8b",
-            "seq": 2048,
-            "batch": 4,
-            "phase": "decode",
+            "on": "trn1.32xlarge", "model": "llama-3.1-8b", "seq": 2048, "batch": 4, "phase": "decode",
             "attention": "full",
         },
         {"on": "trainium2", "intensity": 12.5, "sparse": False},
-    )
+    )  # fmt: skip
     bad = (
         ({"on": "trainium1", "dtype": "mxfp4"}, "unknown-figure"),
         ({"on": "trainium9"}, "misuse"),

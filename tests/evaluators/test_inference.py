@@ -290,17 +290,12 @@ SYSTEMS = ["p5.48xlarge", "p5en.48xlarge", "dgx-b200", "trn1.32xlarge", "trn2.48
 POWERS = [1 << i for i in range(9)]
 CASES = st.fixed_dictionaries(
     {
-        "model": st.sampled_from(MODELS),
-        "on": st.sampled_from(SYSTEMS),
-        "tp": st.sampled_from(POWERS[:5]),
-        "dp": st.sampled_from(POWERS[:3]),
-        "batch": st.sampled_from(POWERS),
-        "prompt": st.sampled_from([16, 64, 128, 1024, 8192]),
-        "output": st.sampled_from([1, 2, 16, 64, 512]),
-        "dtype": st.sampled_from(["bf16", "fp8"]),
-        "chunk": st.sampled_from([None, None, 64, 512]),
+        "model": st.sampled_from(MODELS), "on": st.sampled_from(SYSTEMS), "tp": st.sampled_from(POWERS[:5]),
+        "dp": st.sampled_from(POWERS[:3]), "batch": st.sampled_from(POWERS),
+        "prompt": st.sampled_from([16, 64, 128, 1024, 8192]), "output": st.sampled_from([1, 2, 16, 64, 512]),
+        "dtype": st.sampled_from(["bf16", "fp8"]), "chunk": st.sampled_from([None, None, 64, 512]),
     }
-)
+)  # fmt: skip
 P5: dict[str, Any] = {"on": "p5.48xlarge", "chunk": None}
 SHORT_PROMPTS: dict[str, Any] = {
     **P5, "model": "gpt-oss-120b", "tp": 8, "dp": 1, "batch": 256, "prompt": 64, "output": 64, "dtype": "bf16",

@@ -19,14 +19,9 @@ from trnspec.perf.work.layout import Layout
 
 GIB = 2**30
 ISSUE = {
-    "model": "llama-3.1-8b",
-    "on": "trn1.32xlarge*32",
-    "tp": 32,
-    "dp": 32,
-    "zero": 1,
-    "seq": 8192,
+    "model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "tp": 32, "dp": 32, "zero": 1, "seq": 8192,
     "global_batch": 1024,
-}
+}  # fmt: skip
 
 
 def asked(catalog: Catalog | None = None, **question) -> Evaluation:

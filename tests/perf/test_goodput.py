@@ -27,11 +27,7 @@ def expected_time(work: float, interval: float, checkpoint: float, restart: floa
     return mtbf * math.exp(restart / mtbf) * math.expm1((interval + checkpoint) / mtbf) * work / interval
 
 
-@given(
-    st.floats(1.0, 600.0),
-    st.floats(1.0, 1000.0),
-    st.floats(0.0, 1800.0),
-)
+@given(st.floats(1.0, 600.0), st.floats(1.0, 1000.0), st.floats(0.0, 1800.0))
 def test_no_other_interval_is_shorter(checkpoint: float, hours: float, restart: float) -> None:
     """Within 0.1 %, where checkpoints are short beside the time between failures."""
     mtbf, work = hours * HOUR, 1e8

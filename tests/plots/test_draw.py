@@ -65,8 +65,7 @@ def test_points_and_lines_have_the_values_of_the_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("high", "ticks"),
-    [(4, [1, 1.5, 2, 3, 4]), (30, [1, 2, 5, 10, 20]), (1000, [1, 10, 100, 1000])],
+    ("high", "ticks"), [(4, [1, 1.5, 2, 3, 4]), (30, [1, 2, 5, 10, 20]), (1000, [1, 10, 100, 1000])]
 )
 def test_ticks_of_a_logarithmic_axis(high, ticks) -> None:
     (axes,) = Chart("x", "x", (Panel(ChartAxis(log=True), ChartAxis(), (Line("a", (1, high), (0, 1)),)),)).figure().axes

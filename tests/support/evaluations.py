@@ -135,13 +135,10 @@ UNSOUND: dict[str, object] = {
 """Invalid results, by a part of the message."""
 
 RAISED: dict[str, BaseException] = {
-    "KeyError: 'no'": KeyError("no"),
-    "ZeroDivisionError: division by zero": ZeroDivisionError("division by zero"),
-    "SystemExit: 3": SystemExit(3),
-    "GeneratorExit": GeneratorExit(),
-    "RecursionError: two lines": RecursionError("two\nlines"),
-    "MuteError: its message cannot be shown": MuteError(),
-}
+    "KeyError: 'no'": KeyError("no"), "ZeroDivisionError: division by zero": ZeroDivisionError("division by zero"),
+    "SystemExit: 3": SystemExit(3), "GeneratorExit": GeneratorExit(),
+    "RecursionError: two lines": RecursionError("two\nlines"), "MuteError: its message cannot be shown": MuteError(),
+}  # fmt: skip
 """Errors of an evaluator, by a part of the message."""
 
 

@@ -60,12 +60,7 @@ def _state(name: str) -> tuple[int, int, int]:
 
 
 def _load_document(
-    document: Document,
-    registry: Registry,
-    *,
-    target: bool = True,
-    plugin: str = "",
-    layer: int = 0,
+    document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0
 ) -> LoadResult:
     if id(document) not in _identities:
         return load_document(document, registry, target=target, plugin=plugin, layer=layer)

@@ -188,14 +188,9 @@ def _counts(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
 def _dates(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
     year, rest = int(match[0][:4]), match[0][4:]
     yield from (
-        f"{year + 1}{rest}",
-        f"{year - 1}{rest}",
-        f"{year}-12",
-        f"{year}-01",
-        f"{year - 40}{rest}",
-        f"{year + 90}{rest}",
-        f"{year}-13",
-    )
+        f"{year + 1}{rest}", f"{year - 1}{rest}", f"{year}-12", f"{year}-01", f"{year - 40}{rest}",
+        f"{year + 90}{rest}", f"{year}-13",
+    )  # fmt: skip
 
 
 def _verdicts(_: re.Match[str], __: Mapping[str, str]) -> Iterator[str]:

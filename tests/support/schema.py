@@ -218,18 +218,8 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 SCALARS = (None, True, False, 3.9, 8.0, 0, -1, 7, "", "\n", "7", "first", "no such thing", "true", "2024-02-30\n")
 FIGURES = (
-    "5 GB/s",
-    "5 TFLOPS",
-    "5 TOPS",
-    "5 GiB",
-    "5 furlongs",
-    "5",
-    "5GB/s",
-    "5 GB/s\n",
-    " 5 GB/s",
-    "3x",
-    "over 5 us",
-)
+    "5 GB/s", "5 TFLOPS", "5 TOPS", "5 GiB", "5 furlongs", "5", "5GB/s", "5 GB/s\n", " 5 GB/s", "3x", "over 5 us",
+)  # fmt: skip
 COLLECTIONS: tuple[Any, ...] = (
     [],
     {},

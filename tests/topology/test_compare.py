@@ -15,17 +15,11 @@ from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
 KINDS: list[Shape] = [
-    Torus((4, 4)),
-    Torus((4, 4, 4), (64.0, 128.0, 128.0)),
-    Hypercube(6),
-    Chain(6),
-    Ring(12),
-    Mesh((3, 4)),
-    FullyConnected(20),
-    Switched(64, (SwitchLevel(32, 320.0),), (PeerLinks(32, 128.0),)),
+    Torus((4, 4)), Torus((4, 4, 4), (64.0, 128.0, 128.0)), Hypercube(6), Chain(6), Ring(12), Mesh((3, 4)),
+    FullyConnected(20), Switched(64, (SwitchLevel(32, 320.0),), (PeerLinks(32, 128.0),)),
     Switched(144, (SwitchLevel(4), SwitchLevel(72)), (PeerLinks(72),)),
     Switched(16, (SwitchLevel(4), SwitchLevel(16))),
-]
+]  # fmt: skip
 
 
 def _shuffled(fabric: FabricGraph, seed: int) -> FabricGraph:

@@ -9,17 +9,7 @@ from tests.support.explicit import Explicit
 from trnspec.topology import measures
 from trnspec.topology.bisection import By, bisection
 from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
-from trnspec.topology.shapes import (
-    Chain,
-    FullyConnected,
-    GridShape,
-    Hypercube,
-    Mesh,
-    Ring,
-    Shape,
-    Single,
-    Torus,
-)
+from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
 BOTH: tuple[By, ...] = ("links", "rate")
@@ -78,11 +68,7 @@ def test_published_adjacency() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "hops", "cut", "rate"),
-    [
-        (GEN1, (1, 1, 31, 31), 32, 4096.0),
-        (GEN2, (1, 1, 71, 71), 72, 9216.0),
-    ],
+    ("shape", "hops", "cut", "rate"), [(GEN1, (1, 1, 31, 31), 32, 4096.0), (GEN2, (1, 1, 71, 71), 72, 9216.0)]
 )
 def test_switched_hop_classes(shape: Switched, hops: tuple[int, ...], cut: int, rate: float) -> None:
     """Every chip sees the published hop classes, and the cut between the racks is proven to be the narrowest."""

@@ -115,14 +115,9 @@ def test_expert_parallel_degrees() -> None:
 def test_times_are_those_of_the_evaluator(batch) -> None:
     (one,), _ = deployments(tp=(8,), running=64)
     asked = {
-        "model": "llama-3.1-8b",
-        "on": "trn2.48xlarge",
-        "tp": 8,
-        "dp": 1,
-        "prompt": 2048,
-        "output": 256,
+        "model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 8, "dp": 1, "prompt": 2048, "output": 256,
         "calibration": "none",
-    }
+    }  # fmt: skip
     apart = inference(CAT, **asked, batch=batch, prefill_on="trn2.48xlarge")
 
     assert one.replica.most == 64

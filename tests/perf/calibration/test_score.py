@@ -72,12 +72,8 @@ def test_every_row_is_scored_or_skipped(kind: str) -> None:
         assert each.part in PARTS
         assert each.ideal
         together = [
-            each.calibrated,
-            each.low,
-            each.high,
-            each.calibration or None,
-            None if each.kind == "ideal" else "",
-        ]
+            each.calibrated, each.low, each.high, each.calibration or None, None if each.kind == "ideal" else "",
+        ]  # fmt: skip
         assert 1 == len({value is None for value in together}), each
 
 

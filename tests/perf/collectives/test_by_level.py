@@ -37,13 +37,8 @@ def counted(where, n: int, stride: int) -> dict[str, list[float]]:
 
 
 QUICK = (
-    "trn1.32xlarge",
-    "trn2.48xlarge",
-    "trn2-ultraserver",
-    "trn3-gen1-ultraserver",
-    "p5.48xlarge*4",
-    "inf2.48xlarge*4",
-)
+    "trn1.32xlarge", "trn2.48xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "p5.48xlarge*4", "inf2.48xlarge*4",
+)  # fmt: skip
 """A torus of 4 x 4, with servers in a third dimension, switches, a ring, and networks between them."""
 
 

@@ -12,11 +12,7 @@ from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import group
 from trnspec.perf.collectives.groups import group_of as explicit_group
-from trnspec.perf.collectives.schedules import (
-    SCATTERS,
-    reversed_schedule,
-    schedule_names,
-)
+from trnspec.perf.collectives.schedules import SCATTERS, reversed_schedule, schedule_names
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
@@ -117,8 +113,7 @@ def test_groups_that_lie_differently_are_no_torus():
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["trn2.48xlarge*4", "trn2-ultraserver", "trn1.32xlarge*4", "p5.48xlarge*4", "inf2.48xlarge"],
+    "name", ["trn2.48xlarge*4", "trn2-ultraserver", "trn1.32xlarge*4", "p5.48xlarge*4", "inf2.48xlarge"]
 )
 def test_whole_systems_broadcast_and_send_no_slower_than_they_reduce(name):
     where = system(name)

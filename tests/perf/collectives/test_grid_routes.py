@@ -76,9 +76,7 @@ def test_loads_are_those_of_all_shortest_paths_in_the_graph(shape, data):
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Chain(2)],
-    ids=str,
+    "shape", [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Chain(2)], ids=str
 )
 def test_one_chip_to_all_and_all_to_one(shape):
     nodes = range(1, shape.nodes)

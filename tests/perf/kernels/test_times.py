@@ -89,15 +89,9 @@ def test_experts_hit() -> None:
 def test_attention_moves_its_operands_once() -> None:
     """Queries and results in 16 bit, keys and values in 8; besides, a time for each call, token, and key of a sequence."""
     shape = {
-        "batch": 3.0,
-        "kv": 300.0,
-        "heads": 8.0,
-        "kv_heads": 2.0,
-        "size": 128.0,
-        "element": 1.0,
-        "flop": 0.0,
+        "batch": 3.0, "kv": 300.0, "heads": 8.0, "kv_heads": 2.0, "size": 128.0, "element": 1.0, "flop": 0.0,
         "byte": BYTE,
-    }
+    }  # fmt: skip
     roof = Roof(memory=0.5, fixed=5e-6, token=2e-6, inner=7e-6, split=0.0, sharpness=3.0)
     for q in (1.0, 100.0):
         moved = 3 * 128 * (2 * 2 * q * 8 + 2 * 300 * 2) * BYTE / 0.5

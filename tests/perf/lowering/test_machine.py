@@ -12,14 +12,7 @@ from tests.support.engine import FITTED, INF, SYSTEMS, everything
 from tests.support.engine import system as made
 from trnspec.errors import RefusalError
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import (
-    IDEAL,
-    GroupCost,
-    Machine,
-    carried,
-    group,
-    machine,
-)
+from trnspec.perf.lowering.machine import IDEAL, GroupCost, Machine, carried, group, machine
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),

@@ -20,15 +20,12 @@ def simulated(made: Replica, requests: Requests, which: int) -> tuple[float, flo
 @pytest.mark.parametrize(
     "made",
     [
-        replica(),
-        replica(prompt=0.3, output=100),
-        replica(prompt=0.01, base=0.02, each=0.0, output=300),
-        replica(shared=1.0),
-        replica(shared=4.0),
+        replica(), replica(prompt=0.3, output=100), replica(prompt=0.01, base=0.02, each=0.0, output=300),
+        replica(shared=1.0), replica(shared=4.0),
         replica(prompt=0.02, base=0.02, each=0.0001, output=300, shared=8.0),
     ],
     ids=["balanced", "long-prompts", "reading-weights", "one-chunk", "four-chunks", "eight-chunks"],
-)
+)  # fmt: skip
 def test_percentiles_are_those_of_a_simulation(made: Replica, utilization: float, error: float) -> None:
     """Median and 95th percentile; near saturation the wait for a place is rare and long, so its percentile is not compared."""
     rate = utilization * made.saturation

@@ -26,7 +26,7 @@ FITTED = Serving(
 )  # fmt: skip
 DIMS = {name: d for name, d in MODELS.items() if d.causal} | {
     # Latent attention whose rank is known: DeepSeek-V3.
-    "absorbed": evolve(MODELS["latent"], rank=512.0, qk_size=192.0, v_size=128.0),
+    "absorbed": evolve(MODELS["latent"], rank=512.0, qk_size=192.0, v_size=128.0)
 }
 
 

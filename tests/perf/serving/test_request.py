@@ -11,12 +11,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import (
-    IDEAL,
-    MOST,
-    Deployment,
-    power,
-)
+from trnspec.perf.serving.forward_pass import IDEAL, MOST, Deployment, power
 from trnspec.perf.serving.request import serve, transfer_time
 from trnspec.perf.serving.static_graphs import bucket, powers_of_two
 from trnspec.perf.work.transformer import transformer

@@ -106,12 +106,9 @@ def test_the_530b_of_figure_1():
 def test_one_layer_is_the_printed_formula():
     s, b, h, a, t = 2048.0, 4.0, 6144.0, 64.0, 8.0
     closed = {
-        "none": s * b * h * (10 + 24 / t + 5 * a * s / (h * t)),
-        "sp": s * b * h / t * (34 + 5 * a * s / h),
-        "selective": s * b * h * (10 + 24 / t),
-        "selective+sp": 34 * s * b * h / t,
-        "full": 2 * s * b * h,
-    }
+        "none": s * b * h * (10 + 24 / t + 5 * a * s / (h * t)), "sp": s * b * h / t * (34 + 5 * a * s / h),
+        "selective": s * b * h * (10 + 24 / t), "selective+sp": 34 * s * b * h / t, "full": 2 * s * b * h,
+    }  # fmt: skip
     found = {
         name: layer_activations(GPT_22B, layout(tp=t, seq=s, microbatch=b, **kept), runtime=DROPOUT).stored
         for name, kept in KEPT.items()

@@ -27,15 +27,9 @@ STEPS = {n: getattr(TRUE, n) for n in (*TYPICAL, "causal") if not n.startswith("
 TOKENS = {"matmul": 0.4, "attention": 0.3, "weights": 0.7, "cache": 0.4, "call": 3e-5, "hop": 7e-7, "step": 1e-3, "request": 8e-3, "sample": 2e-3,
               "score_passes": 6.0, "matmul_passes": 2.0}  # fmt: skip
 REQUESTS = {
-    "matmul": 0.5,
-    "weights": 0.7,
-    "cache": 0.6,
-    "launch": 6e-5,
-    "step": 5e-4,
-    "queue": 0.1,
-    "response": 3e-2,
+    "matmul": 0.5, "weights": 0.7, "cache": 0.6, "launch": 6e-5, "step": 5e-4, "queue": 0.1, "response": 3e-2,
     "request": 5e-3,
-}
+}  # fmt: skip
 GEMM = {"compute": 0.6, "memory": 0.8, "fixed": 5e-6, "inner": 2e-7, "token": 1e-7, "quantize": 2e-6, "waves": 0.3, "split": 0.6, "sharpness": 3.0,
             "epilogue": 0.15}  # fmt: skip
 

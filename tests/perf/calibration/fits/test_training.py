@@ -71,15 +71,8 @@ def test_free_parameters_are_those_of_the_rows():
     alone = evolve(ONE, system=evolve(ONE.system, levels=ONE.system.levels[:-1]))
     least = set(free([alone]))
     absent = {
-        "score_passes",
-        "tensor_overlap",
-        "send",
-        "overlap",
-        "exposed",
-        "network",
-        "ultraserver",
-        "pipeline_overlap",
-    }
+        "score_passes", "tensor_overlap", "send", "overlap", "exposed", "network", "ultraserver", "pipeline_overlap",
+    }  # fmt: skip
     assert set(TYPICAL) - absent - {"matmul_fp8", "matmul_fp4"} == least
     for changed, more in (
         ({"overlap": True}, {"tensor_overlap"}), ({"pp": 2}, {"send"}), ({"dp": 2}, {"overlap", "exposed"}),
