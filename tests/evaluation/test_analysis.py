@@ -294,7 +294,7 @@ def test_formulas_out_of_reach(kind, target, reason, part) -> None:
     assert part in str(caught.value)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(ratio=st.floats(-20.0, 20.0).map(lambda e: 2.0**e))
 def test_any_ratio_is_found(ratio) -> None:
     found = solved("inverse", f"{1.0 / 2.9 / ratio!r} s")

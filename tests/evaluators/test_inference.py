@@ -305,7 +305,7 @@ SHORT_OUTPUTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(asked=CASES)
 @example(asked=SHORT_PROMPTS)
 @example(asked=SHORT_OUTPUTS)

@@ -276,22 +276,28 @@ def complaint(graph: Graph) -> Iterator[Finding]:
             {"test_functions_return_what_is_expected"},
         ),
         ({"evaluators": (Evaluator("size", "", size),)}, {"test_fits_beside_trnspec"}),
-        *(
-            (more, {"test_functions_return_what_is_expected"})
-            for more in (
-                {"evaluators": (Evaluator("size", "The size.", number),)},
-                {"evaluators": (Evaluator("size", "The size.", annotated),)},
-                {"exporters": (Exporter("text", ".txt", "Text.", one=lambda node, graph: "text"),)},
-                {"exporters": (Exporter("text", ".txt", "Text.", all=lambda graph: "text"),)},
-                {"reporters": (Reporter("count", "A count.", lambda report, **_: 1),)},
-                {"commands": (Command("say", "Say it.", size),)},
-            )
-        ),
         ({"kinds": (Kind("Pile", "piles", Pile),)}, {"test_fits_beside_trnspec"}),
     ],
 )
 def test_plugin_that_does_not_conform(more: dict[str, Any], failed: set[str]) -> None:
     assert failed == failing(Plugin(name="one", api=API, **more)) - {INSTALLED}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"evaluators": (Evaluator("size", "The size.", number),)},
+        {"evaluators": (Evaluator("size", "The size.", annotated),)},
+        {"exporters": (Exporter("text", ".txt", "Text.", one=lambda node, graph: "text"),)},
+        {"exporters": (Exporter("text", ".txt", "Text.", all=lambda graph: "text"),)},
+        {"reporters": (Reporter("count", "A count.", lambda report, **_: 1),)},
+        {"commands": (Command("say", "Say it.", size),)},
+    ],
+)
+def test_functions_that_return_something_else(more: dict[str, Any]) -> None:
+    case = type("Case", (PluginConformance,), {"plugin": Plugin(name="one", api=API, **more)})()
+    with pytest.raises((AssertionError, UsageError)):
+        case.test_functions_return_what_is_expected()
 
 
 @pytest.mark.parametrize("more", [{"api": API + 1}, {"kinds": (Kind("Chip", "chipses", Link),)}])

@@ -73,7 +73,7 @@ def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools, rate)
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
 def test_large_median_errors_are_stated(pools) -> None:
     """The limits are met at the median of the errors; what they need by the computed times is stated next to it."""
-    asked = QUESTION | {"rate": 100.0, "tpot": "30ms", "pools": (pools,)}
+    asked = QUESTION | {"rate": 100.0, "tpot": "30ms", "tp": (8,), "pools": (pools,)}
     found, computed = (plan(CAT, **asked, framework="optimum-neuron", confidence=share) for share in (0.5, 0.01))
     at_once = plan(CAT, **QUESTION)
 
@@ -303,8 +303,9 @@ def test_no_deployment_fits() -> None:
 
 def test_context_buckets() -> None:
     """Each prompt and context takes the smallest bucket that holds it; exact ones are no slower than longer ones."""
-    tight, loose = (plan(CAT, **QUESTION, context_buckets=(512, 2048, most)) for most in (2304, 8192))
-    one = plan(CAT, **QUESTION, context_buckets=(8192,))
+    asked = QUESTION | {"tp": (8,)}
+    tight, loose = (plan(CAT, **asked, context_buckets=(512, 2048, most)) for most in (2304, 8192))
+    one = plan(CAT, **asked, context_buckets=(8192,))
 
     assert tight["time_per_output_token"] < loose["time_per_output_token"]
     assert tight["time_to_first_token"] < one["time_to_first_token"]
@@ -313,7 +314,7 @@ def test_context_buckets() -> None:
     with pytest.raises(
         RefusalError, match="the longest prompt \\+ output is 2,304; the largest of context_buckets is 2,048"
     ):
-        plan(CAT, **QUESTION, context_buckets=(512, 2048))
+        plan(CAT, **asked, context_buckets=(512, 2048))
 
 
 @pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])

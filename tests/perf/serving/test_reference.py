@@ -18,7 +18,7 @@ from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import compiled, narrow_shards, powers_of_two
 from trnspec.perf.work.transformer import transformer
 
-COUNT = 640
+COUNT = 320
 FITTED = Serving(
     matmul=0.7, attention=0.4, weights=0.6, cache=0.5, score_passes=0.3, link=0.8, additive=0.2, call=3e-5, launch=1e-6,
     step=2e-3, sample=1e-4, request=1e-2, padding=0.4, causal=0.5, single_core=0.6,
@@ -81,7 +81,7 @@ def test_samples_cover_everything(samples) -> None:
             *((x.dispatch, x.dispatch_dtype, f"limit {x.node_limit > 0}", f"overlap {x.expert_overlap}") if x.ep > 1 and DIMS[model].experts else ()),
         )
     )  # fmt: skip
-    assert min(seen.values()) >= 25
+    assert min(seen.values()) >= 10
     assert len(seen) == len(DIMS) + 3 + 12 * 2
 
 

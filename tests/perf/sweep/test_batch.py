@@ -66,10 +66,11 @@ def test_rows_are_single_calls(samples, singles) -> None:
 
 
 def test_order_and_blocks_do_not_change_results(samples) -> None:
-    which, given_ = np.array([s.which for s in samples]), columns(samples)
+    some = samples[:300]
+    which, given_ = np.array([s.which for s in some]), columns(some)
     whole = rows(ESTIMATORS, which, **given_)
-    for block in (17, 300, 100_000):
-        order = np.random.default_rng(block).permutation(len(samples))
+    for block in (90, 100_000):
+        order = np.random.default_rng(block).permutation(len(some))
         mixed = rows(ESTIMATORS, which[order], block=block, **{n: c[order] for n, c in given_.items()})
 
         assert (mixed.time == whole.time[order]).all(), block
