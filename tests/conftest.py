@@ -42,6 +42,12 @@ LONG = ("test_new_plugins_pass", "test_hooks_in_a_repository", "test_sphinx", "a
         "test_installed_plugins", "_of_all_problems", "test_plans_of_published_fleets")  # fmt: skip
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Modules without slow tests are not imported where only those are run: most of the time of collection."""
+    skipped = config.option.markexpr == "slow" and collection_path.suffix == ".py"
+    return True if skipped and b"mark.slow" not in collection_path.read_bytes() else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not any(name in item.name for name in LONG))
 
