@@ -44,6 +44,8 @@ Framework = Annotated[str, Pattern(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "the name
 Measured = Literal["training", "inference", "collectives", "kernels"]
 """Measured quantities."""
 
+Collective = Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"]
+
 Models = Literal["dense", "experts"]
 """Models without experts, and models with them."""
 
@@ -212,7 +214,7 @@ class Protocol(ShortRepr):
 
     name: Text
     algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
-    kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
+    kinds: tuple[Collective, ...]
     call: Duration
     hop: Duration
     network_hop: Duration
@@ -276,7 +278,7 @@ class FittedOn(ShortRepr):
     batch: Range | None = None
     ranks: Range | None = None
     global_batch: Range | None = None
-    collectives: Annotated[tuple[Text, ...], Least(1)] = ()
+    collectives: Annotated[tuple[Collective, ...], Least(1)] = ()
     size: Range | None = None
     servers: Range | None = None
 

@@ -23,7 +23,7 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @rule("TRN706", "changed-table", over=Calibration)
 def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
-    """A calibration whose table of measurements has changed since the fit, or is not in the catalog.
+    """A calibration whose table of measurements has changed since the fit, is of another kind, or not in the catalog.
 
     Why:
         Its lines no longer name the fitted rows, so that no row of the table counts as one that the fit has not seen.
@@ -83,12 +83,14 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     if graph.focus is not None and node.name not in graph.focus:
         return  # the tables are read for a calibration that is checked
     hashes: dict[str, set[str]] = {}
+    kinds: dict[str, str] = {}
     lines: dict[str, set[int]] = defaultdict(set)
     for document in graph.of(Measurements):
         # TRN701 reports a table that cannot be read.
         with suppress(UsageError):
             table = table_of(document.spec, document.document.file)
             hashes.setdefault(document.spec.data, set()).add(table.hash)
+            kinds[document.spec.data] = document.spec.of
             lines[document.spec.data].update(row.line for row in table.rows)
     for index, fitted in enumerate(node.spec.tables):
         path = ("spec", "tables", index)
@@ -99,6 +101,9 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
         elif fitted.hash not in known:
             message = f"{fitted.table} has changed since the fit: its hash is {' or '.join(sorted(known))}"
             yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate")
+        elif kinds[fitted.table] not in _ROWS_OF[node.spec.of]:
+            message = f"{fitted.table} has rows of {kinds[fitted.table]}, not those of a fit of {node.spec.of}"
+            yield Finding((*path, "table"), message, f"one of {', '.join(_ROWS_OF[node.spec.of])} is expected")
         elif not fitted.numbers <= lines[fitted.table]:
             without = min(fitted.numbers - lines[fitted.table])
             message = f"{fitted.table} has no row on line {without}"
@@ -108,6 +113,14 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
                 f"its rows are on lines {min(lines[fitted.table])} to {max(lines[fitted.table])}",
             )
 
+
+_ROWS_OF: Mapping[str, tuple[str, ...]] = {
+    "training": ("train",),
+    "inference": ("infer",),
+    "collectives": ("collective",),
+    "kernels": ("matmul", "attention", "moe", "op"),
+}
+"""The rows that a fit uses."""
 
 _FIT_DTYPES = ("int4", "int8", *dict.fromkeys(name for _, names in DTYPES for name in names))
 """The compute dtypes of fits."""
@@ -164,11 +177,7 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     for path, low, high in _ranges(node.spec, ("spec",)):
         yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
     yield from _impossible_errors(node.spec)
-    coverage = node.spec.spread.coverage
-    if coverage.value.value > 1:
-        yield Finding(
-            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
-        )
+    yield from _impossible_shares(node.spec)
     when, today = node.spec.fitted, date.today().isoformat()  # noqa: DTZ011  # as TRN307
     measured = graph.find(node.metadata.source) if node.metadata.source is not None else None
     if compared(when, today) > 0:
@@ -176,11 +185,6 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     elif measured is not None and compared(when, measured.spec.as_of) < 0:
         message = f"it was fitted {when}, before its source, {measured.name} of {measured.spec.as_of}"
         yield Finding(("spec", "fitted"), message, "correct the date, or name the source of the measurements")
-    for name in _SHARES:
-        share = getattr(node.spec.achieved, name, None)
-        if share is not None and share.value.value > 1:
-            message = f"a share of {share} is above 1"
-            yield Finding(("spec", "achieved", name), message, "write a share of the published figure, such as 0.8x")
     yield from _unknown_rows(node, graph)
     for index, fitted in enumerate(node.spec.tables):
         if any(int(first) > int(last) for first, last in re.findall(r"(\d+)-(\d+)", fitted.lines)):
@@ -189,6 +193,27 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
                 f"{fitted.lines} ends before it begins",
                 "write the lower line first",
             )
+
+
+def _impossible_shares(spec: Calibration) -> Iterator[Finding]:
+    """The findings of shares above 1, and of a protocol that is listed twice."""
+    coverage = spec.spread.coverage
+    if coverage.value.value > 1:
+        yield Finding(
+            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
+        )
+    for name in _SHARES:
+        share = getattr(spec.achieved, name, None)
+        if share is not None and share.value.value > 1:
+            message = f"a share of {share} is above 1"
+            yield Finding(("spec", "achieved", name), message, "write a share of the published figure, such as 0.8x")
+    for index, protocol in enumerate(spec.protocols):
+        path = ("spec", "protocols", index)
+        if protocol.name in {each.name for each in spec.protocols[:index]}:
+            yield Finding((*path, "name"), f"the protocol {protocol.name} is listed twice", "remove or correct one")
+        for name in ("link", "network"):
+            if (share := getattr(protocol, name)).value.value > 1:
+                yield Finding((*path, name), f"a share of {share} is above 1", "write a share, such as 0.8x")
 
 
 def _impossible_errors(spec: Calibration) -> Iterator[Finding]:

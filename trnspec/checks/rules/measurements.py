@@ -224,10 +224,11 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     ]
     flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
     seen: set[str] = set()
-    for text, name in node.spec.hardware.items():
-        if name and name not in graph and (known := of_family(name, graph)):
-            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
-            yield Finding(("spec", "hardware", text), f"no chip or server is named {name!r}", hint)
+    yield from _wrong_hardware(spec.hardware, graph)
+    kinds = {row.cells.get("kind", spec.of) for row in of.table.rows}
+    if kinds and spec.of not in kinds:
+        kind = ", ".join(sorted(kinds))
+        yield Finding(("spec", "of"), f"it is of {spec.of}, but its rows are of {kind}", f"write {kind}")
     for row in of.table.rows:
         if row.cells.get("id", "") in seen or not row.cells.get("id", "").strip():
             yield of.finding(
@@ -247,6 +248,18 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
         if (text := row.cells.get("hardware", "")) and text not in spec.hardware and text not in graph:
             hint = did_you_mean(text, [*spec.hardware, *graph.nodes]) or "add it to spec.hardware"
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
+
+
+def _wrong_hardware(hardware: Mapping[str, str], graph: Graph) -> Iterator[Finding]:
+    """The findings of names that are not those of the hardware that rows name."""
+    for text, name in hardware.items():
+        if name and name not in graph and (known := of_family(name, graph)):
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            yield Finding(("spec", "hardware", text), f"no chip or server is named {name!r}", hint)
+        elif name in graph and not (node := graph.named(name)).is_of(Chip, Server, UltraServer):
+            yield Finding(("spec", "hardware", text), f"{name!r} is a {node.kind}", "name a chip or a server")
+        elif name and (named := [each for each in text.split("/") if each in graph]) and name not in named:
+            yield Finding(("spec", "hardware", text), f"{text!r} is not {name}", f"{named[0]}?")
 
 
 @rule("TRN703", "duplicate-measurement", over=Measurements, local=True)

@@ -17,6 +17,7 @@ from trnspec.model.core import Core
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
+from trnspec.model.quota import Quota
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.software import Software
@@ -141,14 +142,14 @@ def _lists(value: Any, path: Path) -> Iterator[tuple[Path, list[Any]]]:
                 yield from _lists(item, (*path, index))
 
 
-@rule("TRN206", "name-family-mismatch", over=Server, local=True)
-def name_family_mismatch(server: Node[Server], graph: Graph) -> Iterator[Finding]:
-    """A server whose family is not the first part of its name, or is of another generation than its chip.
+@rule("TRN206", "name-family-mismatch", over=object, local=True)
+def name_family_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A server whose family or chip is not that of its name, or a quota with a family or a purchase that is not one.
 
     Why:
         The name of an instance type is its family and its size, ``trn2.48xlarge``. With another family the server is
         listed, and priced, among those of another generation. The number of the family is that of the chip: Trn2 has
-        Trainium2.
+        Trainium2. The families of a quota are those of servers, and its purchase is that of its name.
 
     Example:
         ```yaml
@@ -169,6 +170,24 @@ def name_family_mismatch(server: Node[Server], graph: Graph) -> Iterator[Finding
     Source:
         Amazon EC2 User Guide, instance type naming conventions.
     """
+    if node.is_of(Server):
+        yield from _other_family(node, graph)
+    elif node.is_of(Quota):
+        for index, name in enumerate(node.spec.families):
+            if (other := graph.nodes.get(name)) is not None:
+                message, path = f"{name!r} is a {other.kind}, not a family of servers", ("spec", "families", index)
+                yield Finding(path, message, "write the first part of the names of the servers, such as trn2")
+        named = [way for way in _PURCHASES if re.search(rf"(?<![a-z]){way}(?![a-z])", node.name)]
+        if named and node.spec.purchase not in named:
+            message = f"the purchase is {node.spec.purchase}, but the name of the document has {named[0]}"
+            yield Finding(("spec", "purchase"), message, f"write {named[0]}, or rename the document")
+
+
+_PURCHASES = ("on-demand", "spot", "capacity-block")
+
+
+def _other_family(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """The findings of a server whose family or chip is not that of its name."""
     family = server.spec.family
     stem, dot, _ = server.name.partition(".")
     if family is not None and dot and family.name != stem:

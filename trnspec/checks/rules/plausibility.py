@@ -305,10 +305,11 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
 @rule("TRN609", "baseline-above-peak", over=Server, local=True)
 def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]:
-    """A sustained network bandwidth above the advertised peak.
+    """A sustained rate of network or storage above its peak, or below it where another rate is not.
 
     Why:
         The baseline is what a server can always use, the peak what it can use for a time; the baseline is never larger.
+        Where the bandwidth of storage has no other peak than its baseline, its operations have none either.
 
     Example:
         ```yaml
@@ -336,6 +337,14 @@ def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]
             see = (at(server, ("spec", "network", most), text=f"the peak: {peak}"),)
             message = f"the baseline is {baseline}, above the peak of {peak}"
             yield Finding(("spec", "network", sustained), message, "swapped, or a wrong digit?", see)
+    figures = (getattr(network, name, None) for rates in _RATES_OF_A_NETWORK[1:] for name in rates)
+    storage = [figure.value for figure in figures if figure is not None]
+    if len(storage) < len(_RATES_OF_A_NETWORK[1:]) * 2:
+        return
+    rate, sustained_rate, iops, sustained = storage
+    if rate.value == sustained_rate.value and is_below(sustained, iops):
+        message = f"the baseline is {sustained} of {iops}, but that of the bandwidth is its peak"
+        yield Finding(("spec", "network", "storage_iops"), message, "swapped, or a wrong digit?")
 
 
 _RATES_OF_A_NETWORK = (

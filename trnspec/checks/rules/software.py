@@ -58,9 +58,14 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
         message = f"the chip is {spec.chip}, but the name of the document is {node.name}"
         yield Finding(("spec", "chip"), message, f"correct the chip, or name it {spec.framework}-{spec.chip}")
     stem = node.name.removesuffix(f"-{spec.chip.name}")
-    if not stem.startswith(spec.framework) and get_close_matches(spec.framework, (stem,), 1, 0.85):
+    same = [o for o in graph.of(Software) if (o.spec.framework, o.spec.chip.name) == (spec.framework, spec.chip.name)]
+    if not stem.startswith(spec.framework) and (len(same) > 1 or get_close_matches(spec.framework, (stem,), 1, 0.85)):
         message = f"the framework is {spec.framework}, but the name of the document is {node.name}"
         yield Finding(("spec", "framework"), message, f"{stem}?")
+    known = {phase for phase in ("training", "inference") if phase in spec.framework.split("-")}
+    if spec.phases and known - set(spec.phases):
+        message = f"the framework is {spec.framework}, but {', '.join(known)} is not among its phases"
+        yield Finding(("spec", "phases"), message, "correct the phases or the framework")
     for one, other in combinations([p for p in _PHASES if getattr(spec, p) is not None], 2):
         first, later = _release(getattr(spec, one)), _release(getattr(spec, other))
         if first and later and first > later:
