@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import io
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.kept_documents import keep
+from tests.support.programs import Here
 
 # How long an example takes says something about the machine, which others use as well. Every run draws other examples;
 # --hypothesis-profile=thorough draws many at once.
@@ -50,6 +52,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not any(name in item.name for name in LONG))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    """The command line in this process, 80 columns wide, with nothing to read; settings are not looked for above its folder."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    (tmp_path / ".git").mkdir()
+    return Here(tmp_path, monkeypatch, capsys)
 
 
 Tell = Callable[[str, Iterable[str]], None]

@@ -1,20 +1,10 @@
-"""The command line in a folder of its own."""
+"""Catalogs and documents for the command line."""
 
-import io
 import shutil
 
 import pytest
 
-from tests.support.programs import ROOT, Here
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    """The command line in this process, 80 columns wide, with nothing to read; settings are not looked for above its folder."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
+from tests.support.programs import ROOT, SOUND, WRONG, Here
 
 
 @pytest.fixture
@@ -32,3 +22,12 @@ def edited(here):
         return "mine"
 
     return copy
+
+
+@pytest.fixture
+def here_bad(here) -> Here:
+    """The command line in a folder with a sound file and a wrong one."""
+    (here.folder / "wire.yaml").write_text(SOUND)
+    (here.folder / "bad").mkdir()
+    (here.folder / "bad" / "wire.yaml").write_text(WRONG)
+    return here

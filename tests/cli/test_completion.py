@@ -33,9 +33,9 @@ def completed(monkeypatch, capsys) -> Callable[..., list[str]]:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_script(shell) -> None:
-    asked = environment(_TRNSPEC_COMPLETE=f"{shell}_source")
-    text = subprocess.run(command(), cwd=ROOT, env=asked, capture_output=True, check=True, text=True).stdout
+def test_script(here, monkeypatch, shell) -> None:
+    monkeypatch.setenv("_TRNSPEC_COMPLETE", f"{shell}_source")
+    text = here().out
 
     assert f"_TRNSPEC_COMPLETE={shell}_complete" in text
     if shutil.which(shell):

@@ -1,20 +1,19 @@
 """``trnspec fix`` and ``trnspec baseline``: findings that are corrected, and findings that are accepted."""
 
 import json
-import subprocess
 
 import pytest
 
-from tests.support.programs import Here
+from tests.support.programs import Here, git
 
 HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme}\n"
 WAIVED = HEAD.replace("title: Acme}", "title: Acme, allow: [{code: TRN301, reason: ours}]}")
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / "chips").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
+def here(here) -> Here:
+    (here.folder / "chips").mkdir()
+    return here
 
 
 def fixed(here: Here, text: str) -> tuple[str, list[str]]:
@@ -200,24 +199,17 @@ spec:
 
 
 @pytest.fixture
-def prices(here, monkeypatch):
+def prices(here):
     """A git repository with two documents of prices."""
     folder = here.folder / "prices"
     folder.mkdir()
     for type_, price in (("on-demand", "1.34375"), ("spot", "0.154")):
         title = f"trn1.2xlarge, {type_.replace('-', ' ')}"
         (folder / f"trn1.2xlarge-{type_}.yaml").write_text(PRICE.format(type=type_, price=price, title=title))
-    for key in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        monkeypatch.delenv(key, raising=False)
-    subprocess.run(["git", "init", "-q", str(here.folder)], check=True)
-    commit(here.folder)
+    git(here.folder, "init", "-q")
+    git(here.folder, "add", ".")
+    git(here.folder, "commit", "-qm", "prices")
     return folder
-
-
-def commit(folder) -> None:
-    subprocess.run(["git", "-C", str(folder), "add", "."], check=True)
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", "-C", str(folder), *identity, "commit", "-qm", "prices"], check=True)
 
 
 def test_prices_of_a_server_become_a_list(here, prices) -> None:
@@ -250,7 +242,7 @@ def test_prices_that_a_list_cannot_have_stay(here, prices, text, committed) -> N
     file = prices / "trn1.2xlarge-spot.yaml"
     file.write_text(file.read_text() + (text or "\n"))
     if committed:
-        commit(here.folder)
+        git(here.folder, "commit", "-qam", "prices")
     before = {f.name: f.read_text() for f in prices.iterdir()}
 
     here("fix", "prices")

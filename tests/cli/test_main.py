@@ -64,10 +64,10 @@ def test_help_of_a_command(here, name) -> None:
     assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
 
 
-def test_unwritable_output_is_named(tmp_path) -> None:
-    """A file by its name; standard output only where that is what failed (tests/test_cli_validate_process.py has a full disk)."""
-    (tmp_path / "file").write_text("")
-    done = apart("export", "json", "--output", "file/x.json", cwd=tmp_path)
+def test_unwritable_output_is_named(here) -> None:
+    """A file by its name; standard output only where that is what failed (tests/cli/test_validate_process.py has a full disk)."""
+    (here.folder / "file").write_text("")
+    done = here("export", "json", "--output", "file/x.json")
 
     assert (2, "") == (done.status, done.out)
     assert re.fullmatch(r"trnspec: file[/\w.]*: [A-Z][a-z ]+\n", done.err)

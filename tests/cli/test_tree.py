@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from tests.support.programs import ROOT, apart
+from tests.support.programs import ROOT, forked
 from trnspec import load
 
 CATALOG = load()
@@ -33,7 +33,7 @@ def test_counts_multiply(here, name) -> None:
 
 
 def test_without_line_drawing_characters() -> None:
-    text = apart("tree", "trn2.48xlarge", cwd=ROOT, PYTHONIOENCODING="ascii").out
+    text = forked("tree", "trn2.48xlarge", cwd=ROOT, path=ROOT, PYTHONIOENCODING="ascii").out
 
     assert "`- 16 x trainium2" in text
     assert text.isascii()

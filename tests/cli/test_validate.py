@@ -8,18 +8,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, Site, command, marks
+from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Site, command, marks
 from trnspec.api import validate
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch, capsys) -> Here:
-    """The command line in a folder with a sound file and a wrong one; settings are not looked for above it."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "wire.yaml").write_text(SOUND)
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "wire.yaml").write_text(WRONG)
-    return Here(tmp_path, monkeypatch, capsys)
+def here(here_bad):
+    return here_bad
 
 
 # What is checked.

@@ -11,17 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import SOUND, WRONG, Here, at_a_terminal, command, environment, forked
+from tests.support.programs import SOUND, WRONG, at_a_terminal, command, environment, forked
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch, capsys) -> Here:
-    """The command line in a folder with a sound file and a wrong one; settings are not looked for above it."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "wire.yaml").write_text(SOUND)
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "wire.yaml").write_text(WRONG)
-    return Here(tmp_path, monkeypatch, capsys)
+def here(here_bad):
+    return here_bad
 
 
 # Colour.

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import Here
 from tests.support.rules import KNOWN, source
 from trnspec.api import validate
 from trnspec.checks.runner import check
@@ -138,13 +137,11 @@ COMMANDS = [
 
 
 @pytest.mark.slow
-def test_no_command_breaks_on_references_to_other_kinds(tmp_path, monkeypatch, capsys) -> None:
+def test_no_command_breaks_on_references_to_other_kinds(here, monkeypatch) -> None:
     """Every reference of the document names a document of another kind."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "odd.yaml").write_text(WRONG)
+    (here.folder / "mine").mkdir()
+    (here.folder / "mine" / "odd.yaml").write_text(WRONG)
     monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    here = Here(tmp_path, monkeypatch, capsys)
     errors = {
         (f["code"], f["line"]) for f in json.loads(here("validate", "mine", "--format", "json").out)["diagnostics"]
     }
@@ -185,11 +182,9 @@ def test_many_unknown_keys(tmp_path) -> None:
     assert unknown[100:] == ["at least 900 more problems of this kind follow from here"]
 
 
-def test_documents_with_references_to_other_kinds_are_shown(tmp_path, monkeypatch, capsys) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "odd.yaml").write_text(WRONG)
+def test_documents_with_references_to_other_kinds_are_shown(here, monkeypatch) -> None:
+    (here.folder / "odd.yaml").write_text(WRONG)
     monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    here = Here(tmp_path, monkeypatch, capsys)
 
     assert 0 == here("show", "odd", "--catalog", ".").status
     assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]

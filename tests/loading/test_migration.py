@@ -7,7 +7,7 @@ import json
 import pytest
 from ruamel.yaml import YAML
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.checks.fixes import fix
 from trnspec.loading.pipeline import load_document
@@ -125,10 +125,9 @@ def in_any_order(document):
     return {**document, "claims": sorted(document.get("claims", []), key=repr)}
 
 
-def test_the_command(tmp_path, monkeypatch, capsys) -> None:
-    here = Here(tmp_path, monkeypatch, capsys)
-    (tmp_path / "servers").mkdir()
-    file = tmp_path / "servers" / "box.yaml"
+def test_the_command(here) -> None:
+    (here.folder / "servers").mkdir()
+    file = here.folder / "servers" / "box.yaml"
     file.write_bytes((HEAD + SPEC + "  efa: {cards: 8}  # a\n").replace("\n", "\r\n").encode())
     before = file.read_bytes()
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from attrs import asdict, evolve
 
-from tests.support.programs import DATA, ROOT, Here
+from tests.support.programs import DATA, ROOT
 from tests.support.rules import shipped
 from tests.support.tables import tables
 from trnspec.api import validate
@@ -195,11 +195,6 @@ def test_documents_say_the_models(tmp_path):
         again = result.graph.named(f"again-{name}")
         assert evolve(node.spec, parameters=None) == again.spec
         assert (title, "One. yes: no.") == (again.metadata.title, again.metadata.note)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_the_command_writes_a_document(here):

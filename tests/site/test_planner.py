@@ -5,14 +5,11 @@ import shlex
 
 import pytest
 
-from tests.support.programs import Here
-
 pytestmark = pytest.mark.slow
 
 
-def test_numbers_are_those_of_the_commands(plans, tmp_path, monkeypatch, capsys) -> None:
+def test_numbers_are_those_of_the_commands(plans, here) -> None:
     """Each row is one of the page that the command prints, and the systems have the order of its JSON."""
-    here = Here(tmp_path, monkeypatch, capsys)
     for case in plans:
         program, *args = shlex.split(case.command)
         assert program == "trnspec"

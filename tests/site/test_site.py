@@ -15,7 +15,6 @@ from urllib.parse import unquote
 import pytest
 
 import trnspec
-from tests.support.programs import Here
 from trnspec.api import graph
 from trnspec.checks.reconcile.audit import audit
 from trnspec.errors import UsageError
@@ -48,11 +47,6 @@ def pages() -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="module")
 def data(pages) -> dict:
     return json.loads(pages["data.js"].removeprefix("window.TRNSPEC = ").removesuffix(";\n"))
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 class Links:

@@ -3,15 +3,10 @@
 A link of 896 Gbps per direction, four links per chip: 3,584 Gbps in one direction, 7,168 Gbps in both.
 """
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.support.rules import document, source
 from trnspec.testing import report
-
-if TYPE_CHECKING:
-    pass
 
 LINKS = "links: {link: ici, ports: 4, bandwidth: %s}, "
 CHIP = (

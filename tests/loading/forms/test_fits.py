@@ -1,11 +1,10 @@
 """trnspec.loading.forms.fits: lists of fits as Calibration documents, and back."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT, git
 from tests.support.rules import KNOWN
 from trnspec.api import validate
 from trnspec.loading.files import documents_in
@@ -74,23 +73,15 @@ def test_findings_are_at_the_values_of_the_list(tmp_path: Path, old, new, expect
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
-def documents(here, monkeypatch):
+def documents(here):
     """A git repository with the calibrations of the list as documents of their own."""
     folder = here.folder / "calibrations"
     folder.mkdir()
     for part in load_document(read_file(str(LIST)), KNOWN).parts:
         (folder / f"{part.name}.yaml").write_text(alone(part), encoding="utf-8")
-    for key in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        monkeypatch.delenv(key, raising=False)
-    subprocess.run(["git", "init", "-q", str(here.folder)], check=True)
-    subprocess.run(["git", "-C", str(here.folder), "add", "."], check=True)
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", "-C", str(here.folder), *identity, "commit", "-qm", "fits"], check=True)
+    git(here.folder, "init", "-q")
+    git(here.folder, "add", ".")
+    git(here.folder, "commit", "-qm", "fits")
     return folder
 
 
@@ -104,10 +95,7 @@ def test_fix_makes_lists_of_documents(here, documents) -> None:
 def test_fix_leaves_a_title_that_a_list_cannot_have(here, documents) -> None:
     file = documents / f"{DENSE}.yaml"
     file.write_text(file.read_text().replace('"NxD Inference, inference"', "Mine"))
-    subprocess.run(
-        ["git", "-C", str(here.folder), "-c", "user.name=a", "-c", "user.email=a@b.org", "commit", "-qam", "b"],
-        check=True,
-    )
+    git(here.folder, "commit", "-qam", "b")
 
     here("fix", "calibrations")
 
@@ -115,8 +103,6 @@ def test_fix_leaves_a_title_that_a_list_cannot_have(here, documents) -> None:
 
 
 def test_schema_of_a_list() -> None:
-    assert (
-        list_schema("# yaml-language-server: $schema=../v1/calibration.schema.json\n")
-        == "../v1/calibrationlist.schema.json"
-    )
+    found = list_schema("# yaml-language-server: $schema=../v1/calibration.schema.json\n")
+    assert found == "../v1/calibrationlist.schema.json"
     assert not list_schema("api_version: trnspec/v1\n")
