@@ -103,28 +103,6 @@ def test_the_530b_of_figure_1():
     assert pytest.approx((31.640625, 114.0234375, 23.076171875), rel=1e-4) == tuple(f / GIB for f in found)
 
 
-def test_one_layer_is_the_printed_formula():
-    s, b, h, a, t = 2048.0, 4.0, 6144.0, 64.0, 8.0
-    closed = {
-        "none": s * b * h * (10 + 24 / t + 5 * a * s / (h * t)), "sp": s * b * h / t * (34 + 5 * a * s / h),
-        "selective": s * b * h * (10 + 24 / t), "selective+sp": 34 * s * b * h / t, "full": 2 * s * b * h,
-    }  # fmt: skip
-    found = {
-        name: layer_activations(GPT_22B, layout(tp=t, seq=s, microbatch=b, **kept), runtime=DROPOUT).stored
-        for name, kept in KEPT.items()
-    }
-    assert pytest.approx(closed, rel=1e-12, abs=0) == found
-
-
-@pytest.mark.parametrize(
-    ("d", "expected"), [(GPT_22B, 45.5625), (GPT_175B, 45.5625), (GPT_1T, 32.958984375)]
-)  # fmt: skip
-def test_state_of_the_layers_matrices(d, expected):
-    asked = layout(tp=8, pp={GPT_22B: 1, GPT_175B: 8, GPT_1T: 64}[d], optimizer=MEGATRON)
-    only = evolve(bare(d), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    assert expected == state_of(only, asked).total / GIB
-
-
 ESTIMATES = [
     (bare(GPT_175B), 2048, {"tp": 8, "pp": 8}, 50_348_611_584, 9.585953),
     (bare(GPT_175B), 2048, {"tp": 8, "pp": 8, "dp": 8, "interleave": 3, "zero": 1}, 20_978_588_160, 12.381856),
