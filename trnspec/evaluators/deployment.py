@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -434,8 +435,8 @@ def memory(setup: Setup, pool: Pool) -> RankMemory:
     return total
 
 
-def max_batch(setup: Setup, available: float) -> int:
-    """The largest batch size per replica that fits in a number of bytes per rank; 0 if not even one does."""
+def max_batch(setup: Setup, available: float, most: float = math.inf) -> int:
+    """The largest batch size per replica, up to ``most``, that fits in a number of bytes per rank; 0 if not even one does."""
 
     def fits(batch: int) -> bool:
         if setup.software.batches and batch > setup.software.batches[-1]:
@@ -443,11 +444,10 @@ def max_batch(setup: Setup, available: float) -> int:
         one = setup.with_batch(batch)
         return float(memory(one, one.pool).total) <= available
 
-    if not fits(1):
-        return 0
-    low, high = 1, 2
-    while fits(high):
+    low, high = 0, 1
+    while high <= most and fits(high):
         low, high = high, 2 * high
+    high = int(min(high, most + 1))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

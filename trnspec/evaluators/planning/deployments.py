@@ -140,9 +140,8 @@ def deployed(
         name = " ".join(f"{n} {v}" for n, v in (("tp", tp), ("pp", pp), ("ep", ep)) if v > 1 or n == "tp")
         try:
             setup = prepare(graph, inputs, known, known)
-            fits = max_batch(setup, setup.pool.capacity)
-            most = 1 if part == "prefill" else min(fits, q.running or _most(setup))
-            if not fits:
+            most = max_batch(setup, setup.pool.capacity, 1 if part == "prefill" else q.running or _most(setup))
+            if not most:
                 reasons.append((f"{name} {dtype}", UNFIT))
                 continue
             where = setup.pool.system

@@ -7,6 +7,7 @@ simulation grows with the number of requests and not with their lengths.
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
@@ -151,21 +152,23 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
         requests: The requests.
         arrivals: When each is there [s].
     """
-    steps = replica.steps.tolist()
-    times, lengths = arrivals.tolist(), requests.prompts.tolist()
+    # After the last request none arrives; no step is without requests.
+    times, lengths = [*arrivals.tolist(), math.inf], requests.prompts.tolist()
+    steps = [0.0, *replica.steps.tolist()]
     outputs = np.maximum(np.ceil(requests.outputs) - 1.0, 0.0).astype(int).tolist()
-    total, most, packed = len(times), replica.most, replica.packed
-    first, last = [0.0] * total, [0.0] * total
+    prompt, fixed, chunks, packed, most = replica.prompt, replica.fixed, replica.shared, replica.packed, replica.most
+    first, last = [0.0] * len(lengths), [0.0] * len(lengths)
     clock, decoded, following = 0.0, 0, 0
     # Running requests by the number of decode steps at which they end; the next prompt, by what is left of it.
     running: list[tuple[int, int]] = []
     left = 1.0
-    while following < total or running:
-        if following < total and times[following] <= clock and len(running) < most:
+    while following < len(lengths) or running:
+        number, arrival = len(running), times[following]
+        if arrival <= clock and number < most:
             length = lengths[following]
-            shared = replica.shared * length if running else 0.0
+            shared = chunks * length if running else 0.0
             # The prompts that wait share a pass as far as they have a place in it.
-            places = following + min(packed, most - len(running))
+            places = following + min(packed, most - number)
             end = following + 1 if packed == 1 else min(bisect_right(times, clock), places)
             length = length if packed == 1 else sum(lengths[following:end])
             ended = left <= 0.0
@@ -173,28 +176,27 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
                 # Steps that the prompt shares, until it ends or a running request does.
                 needed = max(1, round(left * shared + 0.4999))
                 count = min(needed, running[0][0] - decoded)
-                clock += count * steps[len(running) - 1] + replica.prompt * length * min(left, count / shared)
+                clock += count * steps[number] + prompt * length * min(left, count / shared)
                 left, decoded = left - count / shared, decoded + count
                 ended = count == needed
             elif not ended:
-                clock += replica.prompt * length * left
+                clock += prompt * length * left
                 ended = True
             if ended:
-                clock, left = clock + replica.fixed, 1.0
+                clock, left = clock + fixed, 1.0
                 for one in range(following, end):
                     first[one] = last[one] = clock
                     if outputs[one]:
                         heapq.heappush(running, (decoded + outputs[one], one))
                 following = end
         elif running:
-            step = steps[len(running) - 1]
-            count = running[0][0] - decoded
-            if following < total and len(running) < most:
+            step, count = steps[number], running[0][0] - decoded
+            if number < most and arrival - clock < count * step:
                 # The next request is noticed at the end of the step in which it arrives.
-                count = min(count, max(1, -int(-(times[following] - clock) // step)))
+                count = min(count, max(1, -int(-(arrival - clock) // step)))
             clock, decoded = clock + count * step, decoded + count
         else:
-            clock = max(clock, times[following])
+            clock = max(clock, arrival)
         while running and running[0][0] <= decoded:
             last[heapq.heappop(running)[1]] = clock
     begins, ends = np.array(first), np.array(last)
