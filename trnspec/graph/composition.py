@@ -65,26 +65,16 @@ class Occurrence:
         return product
 
 
+@cached_by_graph
 def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
     """The direct parts of a document; ``None`` where one is not in the graph or is of another kind.
 
     A count that a document does not state follows from ``part_chips()``, where its kind has that method: a cluster of
     servers with 16 chips each and over 100,000 chips has at least 6,250 servers.
     """
-    if not has_parts(type(node.spec)):
+    spec: Any = type(node.spec)
+    if not has_parts(spec):
         return ()
-    if graph.nodes.get(node.name) is not node:
-        return _parts(graph, node)
-    return _parts_of_named(graph, node.name)
-
-
-@cached_by_graph
-def _parts_of_named(graph: Graph, name: str) -> tuple[DirectPart, ...] | None:
-    return _parts(graph, graph.nodes[name])
-
-
-def _parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
-    spec = type(node.spec)
     expected = declared_parts(spec)
     direct: list[DirectPart] = []
     for count, ref in node.spec.parts():
@@ -201,14 +191,9 @@ def added(counts: list[PartCount]) -> PartCount:
     return total
 
 
-def holds_chips(graph: Graph, node: Node[Any]) -> bool:
-    """Whether chips are direct parts of a document, as they are of a server."""
-    return any(isinstance(part.node.spec, Chip) for part in parts(graph, node) or ())
-
-
 def server_occurrences(graph: Graph, node: Node[Any]) -> tuple[Occurrence, ...] | None:
     """The servers of a document, itself included: the documents that chips are direct parts of, of whatever kind."""
-    return occurrences(graph, node, lambda n: holds_chips(graph, n))
+    return occurrences(graph, node, lambda n: any(isinstance(part.node.spec, Chip) for part in parts(graph, n) or ()))
 
 
 def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:

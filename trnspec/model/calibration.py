@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from attrs import Attribute, fields_dict, frozen
@@ -79,20 +78,11 @@ class FittedTable(ShortRepr):
     hash: TableHash
     lines: Lines
 
-    def has(self, line: int) -> bool:
-        """Whether the row that ends on a line was fitted."""
-        return line in self.numbers
-
     @property
     def numbers(self) -> frozenset[int]:
         """The lines that fitted rows end on."""
-        return _line_numbers(self.lines)
-
-
-@lru_cache(maxsize=256)
-def _line_numbers(lines: str) -> frozenset[int]:
-    ends = [part.split("-") for part in lines.split()]
-    return frozenset(line for low, *high in ends for line in range(int(low), int(*(high or [low])) + 1))
+        ends = [part.split("-") for part in self.lines.split()]
+        return frozenset(line for low, *high in ends for line in range(int(low), int(*(high or [low])) + 1))
 
 
 @frozen(kw_only=True, repr=False)

@@ -135,13 +135,9 @@ def has_parts(spec: type[Any]) -> bool:
     return callable(getattr(spec, "parts", None))
 
 
+@functools.cache
 def declared_parts(spec: Any) -> tuple[type, ...]:
     """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
-    return _declared_parts(spec)
-
-
-@functools.cache
-def _declared_parts(spec: Any) -> tuple[type, ...]:
     if not has_parts(spec):
         return ()
     try:

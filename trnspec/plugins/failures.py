@@ -68,29 +68,24 @@ def contained(seconds: float | None = None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with redirect_stdout(sys.stderr), _time_limit(seconds):
-        yield
-
-
-@contextmanager
-def _time_limit(seconds: float | None) -> Iterator[None]:
     import signal
 
-    if seconds is None or not hasattr(signal, "setitimer"):
-        yield
-        return
+    with redirect_stdout(sys.stderr):
+        if seconds is None or not hasattr(signal, "setitimer"):
+            yield
+            return
 
-    def expire(_signal: int, _frame: object) -> None:
-        raise TimeLimitError(f"it took longer than {seconds:g} s")
+        def expire(_signal: int, _frame: object) -> None:
+            raise TimeLimitError(f"it took longer than {seconds:g} s")
 
-    handler = signal.signal(signal.SIGALRM, expire)
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        # A timer of the caller, such as that of a test runner, runs on.
-        signal.setitimer(signal.ITIMER_REAL, remaining, interval)
-        signal.signal(signal.SIGALRM, handler)
+        handler = signal.signal(signal.SIGALRM, expire)
+        remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            # A timer of the caller, such as that of a test runner, runs on.
+            signal.setitimer(signal.ITIMER_REAL, remaining, interval)
+            signal.signal(signal.SIGALRM, handler)
 
 
 @contextmanager

@@ -70,7 +70,9 @@ def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | Non
         message = f"no system is named {name!r}" + (f"; {near}" if near else "")
         raise UnknownNameError(message, hint=in_plugin(name)) from None
     known: dict[str, Mapping[str, Stated]] = {}
-    slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
+    slow, value, fast = (_Lowering(graph, node, count, lnc, end, known).system(on) for end in _NAMES)
+    if chips is not None and chips != value.chips:
+        slow, value, fast = (_some(system, chips) for system in (slow, value, fast))
     return evolve(value, ends=(slow, fast))
 
 
@@ -90,10 +92,8 @@ def _systems(graph: Graph) -> list[str]:
     return [alias for n in (*graph.of(Chip), *of_chips) for alias in (n.name, *n.metadata.aliases)]
 
 
-def _some(system: LoweredSystem, chips: int | None) -> LoweredSystem:
+def _some(system: LoweredSystem, chips: int) -> LoweredSystem:
     """The system with only some of its chips: the same number of each unit, with unchanged link rates."""
-    if chips is None or chips == system.chips:
-        return system
     inner = [level for level in system.levels if level.ranks != float("inf")]
     shares = _evenly(chips, int(system.chips), [int(level.ranks / system.ranks_per_chip) for level in reversed(inner)])
     if not shares or chips > system.chips:

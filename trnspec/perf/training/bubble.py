@@ -14,7 +14,7 @@ from attrs import evolve
 
 from trnspec.perf.ops import Number, collapsed, floor, larger, smaller, where
 from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, Times, executed
-from trnspec.perf.work.layout import dealt_with_mtp, extreme_layers
+from trnspec.perf.work.layout import dealt, extreme_layers
 
 if TYPE_CHECKING:
     from trnspec.perf.work.layout import Layout
@@ -139,7 +139,7 @@ def is_executed(pipeline: Pipeline, stages: Balance) -> Number:
 def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     """The time of all passes with unequal stages [s]; 0 where they are equal, or more than are executed."""
     p = pipeline.stages
-    deal, _ = dealt_with_mtp(pipeline.layers, p, pipeline.chunks, 0.0, pipeline.mtp)
+    deal, _ = dealt(pipeline.layers, p, pipeline.chunks, 0.0, pipeline.mtp)
     if np.all(pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0):
         other: Number = 0.0
         simple: Number = True
@@ -173,7 +173,7 @@ def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
         times: The times.
     """
     p, m = pipeline.stages, pipeline.microbatches
-    deal, counted = dealt_with_mtp(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
+    deal, counted = dealt(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
     last = p - 1.0
     short, one = _stage(times, deal.short), times.forward + times.inputs
     unequal = deal.end > deal.begin
@@ -218,7 +218,7 @@ def forward_first(pipeline: Pipeline, times: Times) -> Number:
         times: The times.
     """
     p, others = pipeline.stages, pipeline.microbatches - 1.0
-    deal, counted = dealt_with_mtp(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
+    deal, counted = dealt(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
     most = where(deal.end > deal.begin, deal.short + 1.0, deal.short)
     last = deal.short - counted + pipeline.mtp
     layer = times.forward + times.inputs
@@ -251,7 +251,7 @@ def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> N
         output_is_slowest: Whether the last stage is the slowest.
     """
     p, v = pipeline.stages, pipeline.chunks
-    deal, _ = dealt_with_mtp(pipeline.layers, p, v, 0.0, pipeline.mtp)
+    deal, _ = dealt(pipeline.layers, p, v, 0.0, pipeline.mtp)
     long = deal.end - deal.begin
     odd = long - p * floor(long / p)
     # The last stage but one with the most layers.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trnspec.perf.convex import least
 from trnspec.perf.ops import Number, all_floats
 from trnspec.perf.training.pass_order import FUSED, SPLIT, order
-from trnspec.perf.work.layout import V_SHAPED, dealt_with_mtp
+from trnspec.perf.work.layout import V_SHAPED, dealt
 from trnspec.perf.work.validity import MOST_V_STAGES
 
 if TYPE_CHECKING:
@@ -371,7 +371,7 @@ def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
         # Rows of one kind are next to each other.
         at = at[order]
         more = whole[at] - keys[-1, order]
-        deal, counted = dealt_with_mtp(layers[at], p[at], v[at], is_v_shaped[at].astype(np.float64), mtp[at])
+        deal, counted = dealt(layers[at], p[at], v[at], is_v_shaped[at].astype(np.float64), mtp[at])
         forward, inputs, weights, movable, send, output, output_inputs = (x[at] for x in columns[7:])
         sent = 0.5 * send / np.where(is_v_shaped, 2.0, v)[at]
         of_passes = forward, inputs, weights, sent, output, output_inputs

@@ -26,7 +26,7 @@ from trnspec.perf.training.bubble import balance, equal_bubble, pipeline_of, une
 from trnspec.perf.training.execution import KINDS, execution
 from trnspec.perf.training.pass_order import FUSED, ORDERED
 from trnspec.perf.training.step import microbatch
-from trnspec.perf.work.layout import V_SHAPED, dealt_with_mtp
+from trnspec.perf.work.layout import V_SHAPED, dealt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -359,7 +359,7 @@ _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
 
 def _shares(pipeline: Pipeline, stages: Balance) -> list[float]:
     """For each chunk of the model its layers, multi-token prediction included, relative to those of the slowest stage."""
-    deal, counted = dealt_with_mtp(
+    deal, counted = dealt(
         float(pipeline.layers), float(pipeline.stages), float(pipeline.chunks), pipeline.v_shape, float(pipeline.mtp)
     )
     layers = [deal.short + (1.0 if deal.begin <= chunk < deal.end else 0.0) for chunk in range(int(deal.chunks))]

@@ -443,41 +443,34 @@ class Deal(NamedTuple):
         return where(layers < before, floor(layers / short), where(layers < within, long, after))
 
 
-def dealt(layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Number = 0.0) -> Deal:
-    """Assignment of layers to stages and chunks.
+def dealt(
+    layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Number = 0.0, mtp: Number = 0.0
+) -> tuple[Deal, Number]:
+    """Assignment of layers to stages and chunks, and the layers that modules of multi-token prediction count as.
 
     Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at
     least two have, so does the chunk with the embedding.  With two layers fewer than a multiple this counts embedding and
     output as a layer each, as ``--account-for-embedding-in-pipeline-split`` and ``--account-for-loss-in-pipeline-split`` of
     NVIDIA/Megatron-LM do.
 
+    A module of multi-token prediction is a layer and an output.  With the output of the model one module counts as three layers
+    of the last chunk, at most as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge
+    (``Et*4|(t*4|)*14tmL``).  V-shaped schedules have the output on the first stage, and do not count it.
+
     Args:
         layers: Layers of the model.
         pp: Pipeline-parallel degree.
         interleave: Model chunks per stage.
         is_v_shaped: 1.0 for V-shaped schedules, which have two.
+        mtp: Modules of multi-token prediction.
     """
-    chunks = pp * where(is_v_shaped > 0.0, 2.0, interleave)
+    most = floor(layers / (pp * interleave))
+    counted = where(is_v_shaped > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
+    layers, chunks = layers + counted, pp * where(is_v_shaped > 0.0, 2.0, interleave)
     short = floor(layers / chunks)
     long = layers - short * chunks
     begin = where(chunks - long >= 2.0, 1.0, 0.0)
-    return Deal(chunks, short, begin, begin + long)
-
-
-def dealt_with_mtp(
-    layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number
-) -> tuple[Deal, Number]:
-    """Assignment of layers and modules of multi-token prediction, and the layers that the modules count as.
-
-    A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
-    as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge (``Et*4|(t*4|)*14tmL``).
-    V-shaped schedules have the output on the first stage, and do not count it.
-    """
-    if type(mtp) is float and not mtp:
-        return dealt(layers, pp, interleave, is_v_shaped), 0.0
-    most = floor(layers / (pp * interleave))
-    counted = where(is_v_shaped > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
-    return dealt(layers + counted, pp, interleave, is_v_shaped), counted
+    return Deal(chunks, short, begin, begin + long), counted
 
 
 def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
@@ -487,7 +480,7 @@ def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
+    deal, counted = dealt(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
     is_v_shaped = layout.pipeline.v_shape > 0.0
     mirrored = deal.chunks - 1.0 - stage
 
@@ -518,7 +511,7 @@ def extreme_layers(
 
     Arguments are those of :func:`dealt`, and the modules of multi-token prediction.
     """
-    deal, counted = dealt_with_mtp(layers, pp, interleave, is_v_shaped, mtp)
+    deal, counted = dealt(layers, pp, interleave, is_v_shaped, mtp)
     even = deal.short * where(is_v_shaped > 0.0, 2.0, interleave)
     long = deal.end - deal.begin
     # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
@@ -543,7 +536,7 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     stores the most.
     """
     last = layout.pp - 1.0
-    deal, _ = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
+    deal, _ = dealt(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
     is_v_shaped = layout.pipeline.v_shape > 0.0
     stages: tuple[Number, ...] = (0.0, last)
     # Layers of one kind have no first MoE layer within.

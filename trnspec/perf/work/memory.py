@@ -75,6 +75,11 @@ def layer_activations(
 ) -> LayerActivations:
     """Bytes that one layer stores for one microbatch on one rank, and those that it holds while it is recomputed.
 
+    Stored are inputs and dropout masks on the residual stream; queries, keys, values and the output of attention, for latent
+    attention also the compressed vector; inner tensors of the feed-forward network or of experts, tokens on their way to experts
+    and back, and the router; and where attention writes its scores, the softmax and with dropout its mask and output:
+    ``5 a s^2 b/t`` in 16 bit.
+
     With ``full`` and ``operators`` (which has recomputed most of a layer before its backward pass ends) the whole layer is
     held, with ``selective`` the scores.
 
@@ -85,14 +90,28 @@ def layer_activations(
         runtime: What software needs besides.
     """
     tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recomputation.level
-    residual = tokens * d.hidden
-    unsplit = residual * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
+    size, tp, residual = runtime.activation_bytes, layout.tp, tokens * d.hidden
+    unsplit = residual * (4.0 * size + 2.0 * runtime.dropout) / layout.sequence_split
     if np.any(runtime.gathered_inputs > 0.0):
-        gathered = 2.0 * residual * runtime.activation_bytes
+        gathered = 2.0 * residual * size
         unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
-    everything = unsplit + _attention(d, layout, runtime, tokens) + _feed_forward(d, layout, runtime, tokens, expert)
-    scores = _scores(d, layout, runtime)
-    input_ = residual * runtime.activation_bytes / layout.sequence_split
+    heads = tokens * size * mean(d, lambda own: own.width) / tp
+    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(tp))
+    # The keys and values of all heads are made from a compressed vector.
+    attention = heads + cached + where(expands(d), heads, 0.0) + tokens * size * d.recurrent_width / d.layers / tp
+    slots = layout.expert_load * tokens * d.active
+    dense = size * d.matrices * d.width * tokens / tp
+    routed = size * d.matrices * d.expert_width * slots / tp
+    shared = size * d.matrices * d.shared_width * tokens / tp
+    # Inputs and results of the all-to-all; a single expert needs none.
+    exchanged = where(d.experts > 1.0, 2.0 * size * d.hidden * slots * (layout.expert_split / tp), 0.0)
+    router = where(d.router_weights > 0.0, 4.0 * d.experts * tokens / layout.sequence_split, 0.0)
+    feed_forward = dense * (1.0 - expert) + (routed + shared + exchanged + router) * expert
+    everything = unsplit + attention + feed_forward
+    score_bytes = size + runtime.dropout * (1.0 + size)
+    scores = tokens * layout.seq * mean(d, lambda own: own.heads) * score_bytes / tp
+    scores = where(layout.flash > 0.0, 0.0, scores)
+    input_ = residual * size / layout.sequence_split
     stored = where(recompute >= 2.0, input_, everything + where(recompute >= 1.0, 0.0, scores))
     operators = recompute == RECOMPUTE["operators"].level
     # Few batches have rows with ``operators``; without any the computation is skipped.
@@ -144,37 +163,6 @@ def kept_operators(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Numb
     return runtime.activation_bytes * (
         attention + reduce_scattered + dense * (1.0 - expert) + (routed + shared) * expert
     )
-
-
-def _scores(d: Dimensions, layout: Layout, runtime: Runtime) -> Number:
-    """Softmax, and with dropout its mask and its output: ``5 a s^2 b/t`` in 16 bit; none with FlashAttention."""
-    size = runtime.activation_bytes + runtime.dropout * (1.0 + runtime.activation_bytes)
-    scores = layout.seq / layout.cp * layout.microbatch * layout.seq * mean(d, lambda own: own.heads) * size / layout.tp
-    return where(layout.flash > 0.0, 0.0, scores)
-
-
-def _attention(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number) -> Number:
-    """Queries, keys, values and the heads' output; for latent attention also the compressed vector."""
-    size = runtime.activation_bytes
-    heads = tokens * size * mean(d, lambda own: own.width) / layout.tp
-    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(layout.tp))
-    # The keys and values of all heads are made from a compressed vector.
-    latent = expands(d)
-    recurrent = tokens * size * d.recurrent_width / d.layers / layout.tp
-    return heads + cached + where(latent, heads, 0.0) + recurrent
-
-
-def _feed_forward(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number, expert: Number) -> Number:
-    """Inner tensors of the feed-forward network or the experts; token copies sent to experts; the router."""
-    size, tp = runtime.activation_bytes, layout.tp
-    slots = layout.expert_load * tokens * d.active
-    dense = size * d.matrices * d.width * tokens / tp
-    routed = size * d.matrices * d.expert_width * slots / tp
-    shared = size * d.matrices * d.shared_width * tokens / tp
-    # Inputs and results of the all-to-all; a single expert needs none.
-    exchanged = where(d.experts > 1.0, 2.0 * size * d.hidden * slots * (layout.expert_split / tp), 0.0)
-    router = where(d.router_weights > 0.0, 4.0 * d.experts * tokens / layout.sequence_split, 0.0)
-    return dense * (1.0 - expert) + (routed + shared + exchanged + router) * expert
 
 
 def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime, stage: Number, layers: Layers) -> Activations:

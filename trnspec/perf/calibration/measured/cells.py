@@ -126,9 +126,9 @@ def fitted_rows(graph: Graph, fitted: FittedTable) -> Iterator[tuple[Measurement
             with suppress(TrnspecError):
                 table = table_of(node.spec, node.document.file)
                 known[table.hash] = node.spec, table
-    same = known.get(fitted.hash)
+    same, lines = known.get(fitted.hash), fitted.numbers
     for spec, table in known.values() if same is None else (same,):
-        yield from ((spec, row) for row in used_rows(spec, table) if same is None or fitted.has(row.line))
+        yield from ((spec, row) for row in used_rows(spec, table) if same is None or row.line in lines)
 
 
 @cached_by_graph
