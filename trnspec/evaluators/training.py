@@ -34,7 +34,7 @@ from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
-from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
+from trnspec.perf.work.layout import OPTIMIZERS, Layout
 from trnspec.perf.work.memory import device_memory
 from trnspec.perf.work.transformer import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.validity import check
@@ -124,11 +124,13 @@ def layout_of(question: Any, ranks: int, **values: Any) -> Layout:
         values: Fields of the layout that the question has not, or has otherwise.
     """
     q = question
+    # Without the input the sequence is split where it is divisible.
+    divisible = q.tp > 1 and q.cp > 0 and q.seq % (q.cp * q.tp) == 0
     resolved: dict[str, Any] = {
         **resolve_training(q).common(Layout),
         "dp": max(1, ranks // max(1, q.tp * q.pp * q.cp)) if q.dp is None else q.dp,
         "schedule": "interleaved" if q.interleave > 1 and q.schedule == "1f1b" else q.schedule,
-        "sequence_parallel": splits_sequence(q.seq, q.tp, q.cp, wanted=q.sequence_parallel),
+        "sequence_parallel": divisible if q.sequence_parallel is None else q.sequence_parallel,
         **values,
     }
     return Layout(**resolved)

@@ -26,8 +26,6 @@ from trnspec.perf.lowering.machine import carried, detour, unit_shares
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.perf.lowering.machine import Machine
 
 Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
@@ -209,14 +207,6 @@ def time_of(protocol: LibraryProtocol, at: CollectiveShape, size: Number) -> Num
     return fixed + size * transfer
 
 
-def usable(library: Library, machine: Machine, kind: Kind) -> Iterator[LibraryProtocol]:
-    """The protocols of a library that can run a collective on a machine."""
-    reduces = any(level.reduces for level in machine.levels)
-    for protocol in library.protocols:
-        if kind in protocol.kinds and (reduces or protocol.algorithm != "in-network"):
-            yield protocol
-
-
 def launched(library: Library, launch: Launch, time: Number, size: Number, byte: Number) -> Number:
     """The time of a collective as the host sees it [s].
 
@@ -267,8 +257,10 @@ def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: floa
         stride: Distance of neighbouring ranks.
         size: The buffer [B].
     """
-    results = []
-    for protocol in usable(library, machine, kind):
+    results, reduces = [], any(level.reduces for level in machine.levels)
+    for protocol in library.protocols:
+        if kind not in protocol.kinds or (protocol.algorithm == "in-network" and not reduces):
+            continue
         at = shape(machine, kind, protocol.algorithm, n, stride)
         latency = float(time_of(protocol, at, 0.0))
         transfer = float(time_of(protocol, at, size)) - latency

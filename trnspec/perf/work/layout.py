@@ -368,13 +368,6 @@ def stacked(layouts: Sequence[Layout]) -> Layout:
     return Layout(**columns)
 
 
-def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
-    """Whether sequence parallelism is used: as given, else if the sequence is divisible."""
-    if wanted is not None:
-        return wanted
-    return tp > 1 and cp > 0 and seq % cp == 0 and seq // cp % tp == 0
-
-
 Layers = tuple[Number, Number]
 """The dense and the MoE layers of a stage."""
 
