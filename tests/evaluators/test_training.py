@@ -11,7 +11,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.training import host_rate
+from trnspec.evaluators.training import TrainingQuestion, host_rate
 from trnspec.evaluators.training import run as training_
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS
@@ -213,3 +213,19 @@ def test_fast_offload_is_hidden():
 def test_a_rate_has_a_unit(text):
     with pytest.raises(UsageError, match="host_link: "):
         host_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("split", "given"),
+    [
+        (True, {"seq": 8192, "tp": 8, "cp": 2}),
+        (False, {"seq": 8192, "tp": 1}),
+        (False, {"seq": 8190, "tp": 8, "cp": 2}),
+        (True, {"seq": 8190, "tp": 8, "cp": 2, "sequence_parallel": True}),
+        (False, {"seq": 8192, "tp": 8, "cp": 2, "sequence_parallel": False}),
+    ],
+)
+def test_where_the_sequence_is_split_by_default(split, given):
+    question = TrainingQuestion(model="llama-3.1-8b", on="trn1.32xlarge", global_batch=8, **given)
+
+    assert split == question.layout(32).sequence_parallel

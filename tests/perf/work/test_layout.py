@@ -5,7 +5,7 @@ from attrs import evolve
 
 from tests.support.engine import LLAMA_3_8B, MIXTRAL
 from trnspec.errors import RefusalError
-from trnspec.perf.work.layout import Layout, splits_sequence
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.validity import check
 
 BASE = Layout(tp=8, pp=4, dp=16, cp=2, seq=8192, global_batch=256, microbatch=2)
@@ -100,13 +100,3 @@ def test_the_hint_of_a_count_that_does_not_come_out():
         with pytest.raises(RefusalError) as refused:
             check(evolve(BASE, dp=8, **asked), LLAMA_3_8B, ranks)
         assert hint == refused.value.hint
-
-
-def test_where_the_sequence_is_split_by_default():
-    assert [True, False, False, True, False] == [
-        splits_sequence(8192, 8, 2, wanted=None),
-        splits_sequence(8192, 1, 1, wanted=None),
-        splits_sequence(8190, 8, 2, wanted=None),
-        splits_sequence(8190, 8, 2, wanted=True),
-        splits_sequence(8192, 8, 2, wanted=False),
-    ]
