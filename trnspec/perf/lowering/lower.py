@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
-_NAMES = ("slow", "value", "fast")
 _FABRICS = ("fabric", "between_servers")
 
 
@@ -69,8 +68,8 @@ def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | Non
         near = _hint(graph, name)
         message = f"no system is named {name!r}" + (f"; {near}" if near else "")
         raise UnknownNameError(message, hint=in_plugin(name)) from None
-    known: dict[str, Mapping[str, Stated]] = {}
-    slow, value, fast = (_Lowering(graph, node, count, lnc, end, known).system(on) for end in _NAMES)
+    lowering = _Lowering(graph, node, count, lnc)
+    slow, value, fast = (lowering.system(on, end) for end in ("slow", "value", "fast"))
     if chips is not None and chips != value.chips:
         slow, value, fast = (_some(system, chips) for system in (slow, value, fast))
     return evolve(value, ends=(slow, fast))
@@ -160,23 +159,15 @@ class _Reach:
 
 
 class _Lowering:
-    """Reads figures at one end of their intervals, and records the figures used."""
+    """Reads figures at either end of their intervals, and records the figures used."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        node: Node[Any],
-        count: int | None,
-        lnc: int | None,
-        end: str,
-        known: dict[str, Mapping[str, Stated]],
-    ) -> None:
+    def __init__(self, graph: Graph, node: Node[Any], count: int | None, lnc: int | None) -> None:
         self.graph = graph
         self.node = node
-        self.end = end
+        self.end = "value"
         self.wanted_lnc = lnc
         self.figures_used: dict[tuple[str, str], UsedFigure] = {}
-        self._figures = known
+        self._figures: dict[str, Mapping[str, Stated]] = {}
         self.count = count or 1
         """The number of units, linked by the network."""
         self.units = 1
@@ -260,7 +251,9 @@ class _Lowering:
             return float(interval.high)
         return float(figure.value)
 
-    def system(self, name: str) -> LoweredSystem:
+    def system(self, name: str, end: str) -> LoweredSystem:
+        """The system with figures at an end of their intervals: ``slow``, ``fast``, or ``value`` for the figures themselves."""
+        self.end = end
         chip = self.chip.spec
         per_chip = 1.0
         lnc = 0
