@@ -123,6 +123,7 @@ def test_use_claims() -> None:
     assert ["trn3-gen2-server.fabric.links_per_chip", "trn3-gen2-server.fabric.bandwidth.both"] == [
         a.name for a in found.assumptions[:2]
     ]
+    assert [True, False] == [a.why.endswith("; in the interval") for a in found.assumptions[:2]]
     assert found.inputs["use_claims"] is True
 
 

@@ -1,10 +1,14 @@
 """Figures by the text that names them, and catalogs in which one of them is scaled."""
 
+import math
+
 import pytest
 
 import trnspec
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.figure_path import figure_path
+from trnspec.evaluation.figure_path import figure_path, figures_of
+from trnspec.evaluation.result import Evaluation
+from trnspec.evidence import UsedFigure
 
 CATALOG = trnspec.load()
 
@@ -25,6 +29,16 @@ def test_paths(text, of, at) -> None:
     path = figure_path(CATALOG.graph, text)
 
     assert (of, at) == (path.node.name, path.at)
+    assert (1.0 if at.startswith("achieved") else math.inf) == path.most
+
+
+def test_figures_that_an_evaluation_used() -> None:
+    """Each once; not those of documents that the catalog lacks, and no counts."""
+    used = [("gone", "memory.bandwidth"), ("trainium2", "memory.bandwidth"), ("trn2.48xlarge", "chips.count")]
+    figures = tuple(UsedFigure(of, at, "", "x") for of, at in (*used, *used))
+    found = figures_of(Evaluation(evaluator="x", title="x", answers=(), figures_used=figures), CATALOG.graph)
+
+    assert ["trainium2.memory.bandwidth"] == [str(path) for path in found]
 
 
 @pytest.mark.parametrize(

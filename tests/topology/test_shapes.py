@@ -222,10 +222,11 @@ def test_bisection_by_rate_may_cut_the_shorter_axis() -> None:
     assert 32.0 == Torus((4, 16), (1.0, 10.0)).bisection("rate").rate
 
 
-def test_upper_bound_is_marked() -> None:
-    found = Torus((7, 7)).bisection()
+@pytest.mark.parametrize(("dims", "links"), [((7, 7), 16), ((5, 7), 12), ((3, 5, 7), 38)])
+def test_upper_bound_is_marked(dims: tuple[int, ...], links: int) -> None:
+    found = Torus(dims).bisection()
     assert (found.exact, found.method) == (False, "local search")
-    assert found.links == len(measures.cut_edges(Torus((7, 7)).build(), found.cut))
+    assert links == found.links == len(measures.cut_edges(Torus(dims).build(), found.cut))
 
 
 @pytest.mark.parametrize(("n", "links"), [(2, 1), (5, 6), (8, 16)])
