@@ -344,9 +344,7 @@ def test_relation(scratch) -> None:
     )
     made_as_stated(scratch, "relation between figures")
     file = scratch.document(
-        "chips/pair.yaml",
-        "Chip",
-        f"{CHIP}, dies: 2, sbuf: 50 MiB, other: {{sbuf_of_die: 24 MiB}}}}",
+        "chips/pair.yaml", "Chip", f"{CHIP}, dies: 2, sbuf: 50 MiB, other: {{sbuf_of_die: 24 MiB}}}}"
     )
 
     checked = json.loads(scratch.run("validate", file, "--format", "json").out)["diagnostics"]

@@ -56,8 +56,7 @@ def test_report_order_is_independent_of_finding_order(diagnostics):
 
 
 @pytest.mark.parametrize(
-    ("severities", "ok"),
-    [([], True), ([INFO, INFO], True), ([INFO, WARNING], False), ([ERROR], False)],
+    ("severities", "ok"), [([], True), ([INFO, INFO], True), ([INFO, WARNING], False), ([ERROR], False)]
 )
 def test_when_a_report_is_fine(severities, ok):
     report = Report(tuple(diagnostic(severity=s) for s in severities))

@@ -89,7 +89,7 @@ FORBIDDEN = {
 }
 
 EXEMPT = {
-    "evaluators/searching/space.py": {"pickle.loads"},  # a message from the process that submits a part
+    "evaluators/searching/space.py": {"pickle.loads"}  # a message from the process that submits a part
 }
 
 

@@ -11,19 +11,7 @@ from hypothesis import strategies as st
 
 from trnspec import text_table
 from trnspec.errors import UsageError
-from trnspec.text_table import (
-    Column,
-    Number,
-    TextTable,
-    columns_of,
-    fit,
-    folded,
-    lines,
-    padded,
-    rendered,
-    shown,
-    table,
-)
+from trnspec.text_table import Column, Number, TextTable, columns_of, fit, folded, lines, padded, rendered, shown, table
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), max_size=40)
 

@@ -4,8 +4,6 @@ import csv
 import json
 import math
 
-import pytest
-
 import trnspec
 from tests.support.small_catalog import GRAPH
 from trnspec.catalog.tables import tables
@@ -35,26 +33,22 @@ def test_columns_do_not_depend_on_known_values() -> None:
 
 
 def test_claims_of_the_shipped_catalog_are_all_there() -> None:
-    cat = trnspec.load()
-
-    assert sum(len(r) for b in cat for r in b.claims.values()) == len(cat._tables()["claims"].rows)
+    assert sum(len(r) for b in SHIPPED for r in b.claims.values()) == len(SHIPPED._tables()["claims"].rows)
 
 
 # As files.
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    return trnspec.load()
+SHIPPED = trnspec.load()
 
 
-def test_csv(shipped, tmp_path) -> None:
+def test_csv(tmp_path) -> None:
     """Numbers come back as they were, to the last digit; gaps are empty; the other file reports the units."""
-    shipped.write_csv(tmp_path / "out")
+    SHIPPED.write_csv(tmp_path / "out")
     reported = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))["tables"]
 
     assert {f"{name}.csv" for name in reported} | {"tables.json"} == {f.name for f in (tmp_path / "out").iterdir()}
-    for name, table in shipped._tables().items():
+    for name, table in SHIPPED._tables().items():
         with (tmp_path / "out" / reported[name]["file"]).open(encoding="utf-8", newline="") as stream:
             head, *rows = csv.reader(stream)
         assert [c.name for c in table.columns] == head == [c["name"] for c in reported[name]["columns"]]
@@ -67,20 +61,20 @@ def test_csv(shipped, tmp_path) -> None:
                     assert value == float(text)
     (capacity,) = [c for c in reported["chips"]["columns"] if c["name"] == "memory.capacity"]
     assert ("B", "information") == (capacity["unit"], capacity["dimension"])
-    assert set(capacity["sources"]) == {name for name in shipped.chips if name != "trainium4"}
+    assert set(capacity["sources"]) == {name for name in SHIPPED.chips if name != "trainium4"}
 
 
-def test_json(shipped, tmp_path) -> None:
+def test_json(tmp_path) -> None:
     file = tmp_path / "all.json"
-    shipped.write_json(file)
+    SHIPPED.write_json(file)
     found = json.loads(file.read_text(encoding="utf-8"))
 
     assert (1, None, None) == (found["version"], found["edition"], found["as_of"])
-    assert {t: len(v.rows) for t, v in shipped._tables().items()} == {
+    assert {t: len(v.rows) for t, v in SHIPPED._tables().items()} == {
         t: len(v["rows"]) for t, v in found["tables"].items()
     }
     chip = next(r for r in found["tables"]["chips"]["rows"] if r["name"] == "trainium2")
-    assert shipped.chips["trainium2"].memory.capacity.to("B") == chip["memory.capacity"]
+    assert SHIPPED.chips["trainium2"].memory.capacity.to("B") == chip["memory.capacity"]
     assert all(math.isfinite(r["value"]) for r in found["tables"]["figures"]["rows"])
 
 

@@ -93,9 +93,7 @@ def test_every_row(graph, tell) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"value": "5"}, {"subject": "trainium1"}, {"source": "moto 5.2.5"}],
-    ids=["value", "subject", "source"],
+    "change", [{"value": "5"}, {"subject": "trainium1"}, {"source": "moto 5.2.5"}], ids=["value", "subject", "source"]
 )
 def test_a_row_that_is_altered_is_missing(graph, change) -> None:
     number, row = next((n, r) for n, r in ROWS.items() if r["subject"] == "trn3e.24xlarge" and r["value"] == "4")

@@ -23,6 +23,7 @@ CAT = trnspec.load()
 MODELS = sorted(n.name for n in CAT.graph if n.kind == "Model")
 CHIPS = ("trainium1", "trainium2", "trainium3")
 SYSTEMS = sorted(n.name for n in CAT.graph if n.kind in ("Server", "UltraServer"))
+LARGE = [name for name in SYSTEMS if CAT[name].chip_count >= 16]
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 Draw = random.Random
 
@@ -91,7 +92,7 @@ def _collective(draw: Draw) -> dict[str, Any]:
 
 
 def _search(draw: Draw) -> dict[str, Any]:
-    return {"model": draw.choice(MODELS), "seq": 4096, "global_batch": 256, "on": draw.choice(SYSTEMS), "top": 3}
+    return {"model": draw.choice(MODELS), "seq": 4096, "global_batch": 256, "on": draw.choice(LARGE), "top": 3}
 
 
 def _plan_train(draw: Draw) -> dict[str, Any]:

@@ -12,12 +12,7 @@ from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import UNITS, Dimension, Unit
 
-CHIP = document(
-    "Chip",
-    "one",
-    "spec: {dies: 2, memory: {capacity: 96 GiB, technology: HBM}}",
-    "aliases: [uno]",
-)
+CHIP = document("Chip", "one", "spec: {dies: 2, memory: {capacity: 96 GiB, technology: HBM}}", "aliases: [uno]")
 BOX = document(
     "Server",
     "box.4xlarge",

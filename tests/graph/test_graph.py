@@ -206,7 +206,7 @@ def test_a_dangling_reference():
         ),
     }
     assert reported(build([server()])[1]) == {
-        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name"),
+        ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name")
     }
 
 

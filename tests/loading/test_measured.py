@@ -24,8 +24,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['id,a\none,"b\n', "id\none,two\n", "id,a\none\n", "id,a,id\n1,2,3\n", "", "\n", "id;a\n1;2\n", "id\ta\n"],
+    "text", ['id,a\none,"b\n', "id\none,two\n", "id,a\none\n", "id,a,id\n1,2,3\n", "", "\n", "id;a\n1;2\n", "id\ta\n"]
 )
 def test_invalid_tables(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"table\.csv"):

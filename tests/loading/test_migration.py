@@ -83,10 +83,7 @@ def test_changes_of_paths(before, after, line_end) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("  efa: {cards: 8}\n  network: {nics: 4}\n", [("TRN109", 6)]),
-        ("  efa: {cards: 8\n", [("TRN004", 6)]),
-    ],
+    [("  efa: {cards: 8}\n  network: {nics: 4}\n", [("TRN109", 6)]), ("  efa: {cards: 8\n", [("TRN004", 6)])],
 )
 def test_changes_left_to_the_author(text, expected) -> None:
     """Nothing is guessed, and no comment is lost."""

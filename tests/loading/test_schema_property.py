@@ -24,9 +24,7 @@ from trnspec.plugins.api import Kind, Plugin, Registry
 
 ROUNDED_ZERO = re.compile(r'"[~ ]*0[0.,]* ?[KMBT]"')
 EACH = pytest.mark.parametrize("kind", KINDS)
-KNOWN = Registry.of(
-    [*registry().plugins, Plugin(name="test", api=1, kinds=(Kind("Sampler", "samplers", Sampler),))],
-)
+KNOWN = Registry.of([*registry().plugins, Plugin(name="test", api=1, kinds=(Kind("Sampler", "samplers", Sampler),))])
 quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

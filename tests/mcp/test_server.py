@@ -44,10 +44,7 @@ def answers() -> dict[str, Any]:
         ),
         "plan": (
             "plan",
-            {
-                "phase": "train",
-                "inputs": {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge", "count": 8},
-            },
+            {"phase": "train", "inputs": {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge", "count": 8}},
         ),
         "unknown": ("show", {"name": "trainium9"}),
         "file": ("evaluate", {"evaluator": "training", "inputs": {"plot": "chart.svg"}}),

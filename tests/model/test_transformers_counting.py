@@ -5,15 +5,7 @@ import math
 import pytest
 from attrs import astuple, evolve
 
-from tests.support.engine import (
-    LLAMA_3_8B,
-    MODELS,
-    SYSTEMS,
-    forward_flops,
-    layer_flops,
-    parameters,
-    shipped,
-)
+from tests.support.engine import LLAMA_3_8B, MODELS, SYSTEMS, forward_flops, layer_flops, parameters, shipped
 from trnspec.model.transformers.counting import dimensions, sizes
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model

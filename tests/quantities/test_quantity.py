@@ -13,15 +13,7 @@ from tests.quantities.conftest import pairs, quantities
 from tests.support.tables import tables
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT
-from trnspec.quantities.quantity import (
-    Interval,
-    Qualifier,
-    choose_unit,
-    parse,
-    parse_or_none,
-    pattern,
-    render,
-)
+from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, parse, parse_or_none, pattern, render
 from trnspec.quantities.units import UNITS, Dimension, Unit
 
 TABLES = tables(__file__)

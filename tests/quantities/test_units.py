@@ -46,10 +46,7 @@ def test_units_of_lists_each_spelling_once_canonical_first() -> None:
     assert len(everything) == len(set(everything))
 
 
-@given(
-    st.sampled_from((*UNITS.spellings(Dimension.INFORMATION), *UNITS.spellings(Dimension.BANDWIDTH))),
-    st.data(),
-)
+@given(st.sampled_from((*UNITS.spellings(Dimension.INFORMATION), *UNITS.spellings(Dimension.BANDWIDTH))), st.data())
 def test_a_slip_of_case_is_answered_with_the_unit(spelling: str, data: st.DataObject) -> None:
     """Whatever letters change their case: what is no unit then is answered with the one that was meant.
 

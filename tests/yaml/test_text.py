@@ -130,11 +130,7 @@ def test_unsafe_texts() -> None:
 
 @pytest.mark.parametrize(
     ("words", "value"),
-    [
-        (["", "~", "null", "Null", "NULL"], None),
-        (["true", "True", "TRUE"], True),
-        (["false", "False", "FALSE"], False),
-    ],
+    [(["", "~", "null", "Null", "NULL"], None), (["true", "True", "TRUE"], True), (["false", "False", "FALSE"], False)],
 )
 def test_text_values(words, value) -> None:
     """Those of the core schema, and no others."""

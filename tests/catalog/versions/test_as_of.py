@@ -69,8 +69,7 @@ def test_end(date, last) -> None:
 
 
 @pytest.mark.parametrize(
-    ("date", "known"),
-    [("2023-03", False), ("2023-04-20", False), ("2023-04", True), ("2023", True), ("2022", False)],
+    ("date", "known"), [("2023-03", False), ("2023-04-20", False), ("2023-04", True), ("2023", True), ("2022", False)]
 )
 def test_a_month_counts_from_its_end(date, known) -> None:
     made, _ = as_of(graph(*PAGES), date)
@@ -152,7 +151,7 @@ def test_future_date_gives_whole_catalog() -> None:
     assert {n.name: plain(n) for n in whole().graph} == {n.name: plain(n) for n in made.graph}
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(DATES)
 def test_excludes_later_sources(date) -> None:
     """Every source is published by then, every reference leads somewhere, every figure has a source."""
@@ -164,7 +163,7 @@ def test_excludes_later_sources(date) -> None:
     assert all(f.source_name or f.derived for each in made for f in each.figures.values())
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(DATES, DATES)
 def test_later_date_keeps_earlier_documents(one, other) -> None:
     """A later date has every document of an earlier one; what is missing is said."""

@@ -41,10 +41,6 @@ def test_the_given_changes_stay_as_they_are(catalog) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"memory.capcity": "64 GiB"}, "did you mean 'capacity'"),
-        ({"memory.capacity": "64 GiB/s"}, "measures bandwidth"),
-        ({"memory.capacity": None}, "capacity is missing"),
-        ({"sbuf": None}, "sbuf has no value to remove"),
         ({"memory.capacity.value.more": "1 GiB"}, "has no memory.capacity.value.more"),
         ({"ratios.0.says": "3x"}, "ratios is not a mapping"),
         ({"launched": 3}, "not a text"),

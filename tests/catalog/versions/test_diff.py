@@ -73,7 +73,7 @@ def test_diff_of_trn1_between_two_dates(tmp_path) -> None:
     assert "lowered the rate to 190 on 2023-04-15" in bf16.reason
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.randoms(use_true_random=False), st.data())
 def test_diff_reports_exactly_the_changed_figures(chance: random.Random, data) -> None:
     """Figures anywhere in the catalog, in whatever order its documents come."""

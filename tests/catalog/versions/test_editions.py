@@ -37,13 +37,14 @@ def whole() -> Graph:
 
 
 @functools.cache
-def small() -> str:
+def small(name: str = "2026.11") -> str:
     """A short edition."""
     chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")
-    return freeze(graph(source("page", "2024-01-01"), chip, document("Server", "whole", _SERVER, "note: é")), "2026.11")
+    return freeze(graph(source("page", "2024-01-01"), chip, document("Server", "whole", _SERVER, "note: é")), name)
 
 
 _SERVER = "spec: {chips: {chip: part, count: 4}}"
+OTHER = freeze(graph(source("page", "2024-01-01")), "2026.11")
 
 
 def test_edition_round_trip() -> None:
@@ -123,7 +124,7 @@ def test_partial_edition_includes_references() -> None:
 def test_writing(tmp_path) -> None:
     folder = tmp_path / "catalog" / "editions"
     for name in ("2026.11.10", "2026.11", "2026.11.9"):
-        write(folder, name, freeze(whole(), name))
+        write(folder, name, small(name))
 
     assert ("2026.11", "2026.11.9", "2026.11.10") == editions.names(folder)
     assert [f"{n}.json" for n in editions.names(folder)] == [
@@ -136,9 +137,9 @@ def test_writing(tmp_path) -> None:
 
 def test_the_next_name_follows_the_last(tmp_path) -> None:
     for name in ("2026.11", "2026.11.1", "2026.11.2"):
-        write(tmp_path, name, freeze(whole(), name))
+        write(tmp_path, name, small(name))
     with pytest.raises(EditionError, match=r"such as 2026\.11\.3$"):
-        write(tmp_path, "2026.11", small())
+        write(tmp_path, "2026.11", OTHER)
 
 
 def test_an_edition_is_not_written_over(tmp_path) -> None:
@@ -147,13 +148,13 @@ def test_an_edition_is_not_written_over(tmp_path) -> None:
     before = {f.name: f.read_bytes() for f in tmp_path.iterdir()}
     write(tmp_path, "2026.11", small())
     with pytest.raises(EditionError, match=r"another name, such as 2026\.11\.1"):
-        write(tmp_path, "2026.11", freeze(whole(), "2026.11"))
+        write(tmp_path, "2026.11", OTHER)
 
     assert before == {f.name: f.read_bytes() for f in tmp_path.iterdir()}
 
     file.unlink()
     with pytest.raises(EditionError, match="frozen with other contents"):
-        write(tmp_path, "2026.11", freeze(whole(), "2026.11"))
+        write(tmp_path, "2026.11", OTHER)
 
 
 def test_failed_write_leaves_no_file(tmp_path, monkeypatch) -> None:
@@ -214,7 +215,7 @@ def test_damaged_compression(tmp_path, contents) -> None:
 def test_an_edition_with_new_hashes_is_not_the_released_one(tmp_path) -> None:
     """Whoever alters an edition and computes all hashes anew is found out by the list."""
     file = write(tmp_path / FOLDER, "2026.11", small())
-    file.write_bytes(gzip.compress(freeze(whole(), "2026.11").encode()))
+    file.write_bytes(gzip.compress(OTHER.encode()))
 
     assert "2026.11" == verify(gzip.decompress(file.read_bytes())).name
     with pytest.raises(EditionError, match="not the released one"):

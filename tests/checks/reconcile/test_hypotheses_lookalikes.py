@@ -3,16 +3,7 @@
 import attrs
 import pytest
 
-from tests.support.rules import (
-    PEAK,
-    SERVER_PEAK,
-    bare,
-    causes,
-    claim,
-    of_server,
-    put,
-    sites,
-)
+from tests.support.rules import PEAK, SERVER_PEAK, bare, causes, claim, of_server, put, sites
 from trnspec.checks.reconcile.hypotheses import Mismatch, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import MOST_SHARED, _grouped
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
@@ -85,8 +76,7 @@ def test_equal_figures_are_named_together(number, words):
 
 
 @pytest.mark.parametrize(
-    ("printed", "expected", "first"),
-    [("264 GB/s", "164 GB/s", "neighbour"), ("26 GB/s", "16 GB/s", "one-digit")],
+    ("printed", "expected", "first"), [("264 GB/s", "164 GB/s", "neighbour"), ("26 GB/s", "16 GB/s", "one-digit")]
 )
 def test_figure_of_another_family_with_three_digits_comes_before_a_wrong_digit(printed, expected, first):
     graph = put(bare(), "efa-v3", "bandwidth.per_direction", printed)

@@ -145,10 +145,7 @@ def test_each_generation_of_pcie_doubles_the_rate(every, generation) -> None:
 
 @pytest.mark.parametrize(
     ("name", "server", "message"),
-    [
-        ("nvidia_smi_h100.xml", None, "install trnspec-nvidia"),
-        (TRN2, "trainium2", "trainium2 is a Chip"),
-    ],
+    [("nvidia_smi_h100.xml", None, "install trnspec-nvidia"), (TRN2, "trainium2", "trainium2 is a Chip")],
 )
 def test_misuse(catalog, name, server, message) -> None:
     with pytest.raises(UsageError, match=message):

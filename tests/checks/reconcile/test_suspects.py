@@ -23,10 +23,7 @@ def blamed(graph: Graph) -> list[tuple[str, str, int | None]]:
 
 @pytest.mark.parametrize(
     ("name", "at", "wrong"),
-    [
-        ("trainium1", "peak.dense.bf16", "290 TFLOPS"),
-        ("trainium3", "memory.capacity", "141 GiB"),
-    ],
+    [("trainium1", "peak.dense.bf16", "290 TFLOPS"), ("trainium3", "memory.capacity", "141 GiB")],
 )
 def test_a_wrong_figure_of_a_chip(name, at, wrong):
     """It breaks every total made of it and every claim that agreed with it; all are laid at the chip, as one."""
