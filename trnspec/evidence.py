@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Kind = Literal["", "ideal", "estimate", "extrapolated", "transferred"]
 """The kinds of evidence; empty for an answer that is not a prediction, such as a number of bytes.
@@ -17,9 +17,9 @@ Kind = Literal["", "ideal", "estimate", "extrapolated", "transferred"]
 ``ideal``
     No losses: a lower bound on time, an upper bound on throughput.
 ``estimate``
-    Calibrated on this chip and framework, with all inputs inside the range of the fit.
+    Calibrated on this chip and framework, with all inputs inside the range of the fit, and near those of one of its rows.
 ``extrapolated``
-    Calibrated on this chip and framework, with an input outside the range of the fit.
+    Calibrated on this chip and framework, with an input outside the range of the fit, or with no row near.
 ``transferred``
     By a calibration that was fitted on another chip or framework.
 """
@@ -76,10 +76,16 @@ class Outside(ShortRepr):
             return f"{self.input} {self.value}, fitted on {self.low}"
         above = self.value > self.high
         factor = float(f"{self.factor:.2g}")
+        # Bytes would read as billions.
+        count = _gigabytes if self.input.endswith("_per_rank") and not self.input.startswith("tokens") else _count
         return (
-            f"{self.input} {_count(self.value)} is {factor:,.15g}x {'above' if above else 'below'} "
-            f"{_count(self.high if above else self.low)}"
+            f"{self.input} {count(self.value)} is {factor:,.15g}x {'above' if above else 'below'} "
+            f"{count(self.high if above else self.low)}"
         )
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.3g} GB"
 
 
 def _count(value: float) -> str:
@@ -167,6 +173,13 @@ class Evidence(ShortRepr):
     errors: tuple[GroupError, ...] = ()
     nearest: Nearest | None = None
     page: str = ""
+
+    def without_row(self, far: Sequence[Outside]) -> Evidence:
+        """The evidence where some inputs are far off those of every row: at most extrapolated."""
+        if not far or self.kind != "estimate":
+            return self
+        reason = f"no row is near: {'; '.join(map(str, far))}; {self.reason}"
+        return evolve(self, kind="extrapolated", reason=reason, outside=tuple(far))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evidence:

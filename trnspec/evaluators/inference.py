@@ -21,7 +21,7 @@ from trnspec.evaluators.deployment import (
 )
 from trnspec.evaluators.software import system_assumptions
 from trnspec.evidence import weakest
-from trnspec.perf.calibration.fit_range import nearest_row, scale_of, serving_inputs
+from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
@@ -131,8 +131,10 @@ def answered(
     dims = setup.dims
 
     def at(pool: Pool, known: Calibrated) -> Calibrated:
-        scale = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp))
-        return known.at(serving_inputs(dims, pool.plan), question.dtype, scale=scale, experts=dims.experts > 0)
+        scale, inputs = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp)), serving_inputs(dims, pool.plan)
+        found = known.at(inputs, question.dtype, scale=scale, experts=dims.experts > 0)
+        far = far_inputs(catalog.graph, known.name, of_deployment(inputs, dims, pool.plan), experts=dims.experts > 0)
+        return evolve(found, evidence=found.evidence.without_row(far))
 
     known, inputs = at(setup.pool, known), serving_inputs(dims, setup.pool.plan)
     row = nearest_row(

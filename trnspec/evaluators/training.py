@@ -28,7 +28,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Sugg
 from trnspec.evaluators.collective_model import of_training
 from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
-from trnspec.perf.calibration.fit_range import nearest_row, scale_of, training_inputs
+from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, scale_of, training_inputs, with_memory
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.training.bubble import approximation
@@ -234,7 +234,10 @@ def timed(
         catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype,
         experts=estimator.dims.experts > 0,
     )  # fmt: skip
-    known = evolve(known, evidence=evolve(known.evidence, nearest=row))
+    far = far_inputs(
+        catalog.graph, known.name, with_memory(fit_inputs, estimator.dims, layout), experts=estimator.dims.experts > 0
+    )
+    known = evolve(known, evidence=evolve(known.evidence, nearest=row).without_row(far))
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     offloads = question.offload != "none"

@@ -1,5 +1,6 @@
 """The measured row that is nearest to a question: of the rows of the fit, by the ratios of inputs."""
 
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.loading.files import shipped as folder
 from trnspec.model.document_text import document_text
-from trnspec.perf.calibration.fit_range import nearest_row
+from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, with_memory
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import training_cases
@@ -48,6 +49,40 @@ def test_how_it_differs(catalog):
     assert different["seq"] > 1.25
     assert ("model", "another-model") == (found.differences[-1].input, found.differences[-1].value)
     assert sorted(different.values(), reverse=True)[:-1] == [o.factor for o in found.differences[:-1]]
+
+
+def test_inputs_are_far_from_every_row(catalog):
+    """By more than a factor of two of the row that differs least; a row, and what is within the factor, is near."""
+    graph, name = catalog.graph, "trainium1-seen"
+    (case, *_) = [c for c in training_cases(graph, records(DATA, graph)) if not isinstance(c, Skipped)]
+    inputs = with_memory(case.inputs, case.dims, case.layout)
+
+    assert far_inputs(graph, name, inputs, experts=False) == ()
+    assert far_inputs(graph, name, {**inputs, "weights_per_rank": 1.9 * inputs["weights_per_rank"]}) == ()
+    far, *_ = far_inputs(graph, name, {**inputs, "weights_per_rank": 1e3 * inputs["weights_per_rank"]})
+    assert far.input == "weights_per_rank"
+    assert 2.0 < far.factor <= 1e3
+    assert far.value == pytest.approx(far.factor * far.low)
+    assert re.search(r"^weights_per_rank [\d,.e+]+ GB is [\d,.]+x above [\d.]+ GB$", str(far))
+    assert far_inputs(graph, "no-calibration", inputs) == ()
+
+
+def test_an_answer_far_from_every_row_is_extrapolated():
+    """Long outputs, whose sum with the prompt is in the range of the fit."""
+    asked = {
+        "model": "qwen3-8b",
+        "on": "trn2.48xlarge",
+        "tp": 4,
+        "prompt": 1024,
+        "batch": 4,
+        "framework": "nxd-inference",
+    }
+    kinds = [trnspec.evaluate("inference", shipped(), **asked, output=n).evidence for n in (128, 16384)]
+
+    assert kinds[1].kind == "extrapolated"
+    assert "no row is near: output 16,384 is " in kinds[1].reason
+    assert next(o.input for o in kinds[1].outside) == "output"
+    assert "output" not in {o.input for o in kinds[0].outside}
 
 
 def test_a_measured_collective():

@@ -13,7 +13,7 @@ from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, o
 from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evidence import IDEAL
-from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
+from trnspec.perf.calibration.fit_range import far_inputs, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, ErrorInterval, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
@@ -145,10 +145,10 @@ def deployed(
                 reasons.append((f"{name} {dtype}", UNFIT))
                 continue
             where = setup.pool.system
-            at = known.at(
-                fit_inputs(setup, most, part), dtype, scale=scale_of(where, setup.pool.ranks),
-                experts=setup.dims.experts > 0,
-            )  # fmt: skip
+            own, routed = fit_inputs(setup, most, part), setup.dims.experts > 0
+            at = known.at(own, dtype, scale=scale_of(where, setup.pool.ranks), experts=routed)
+            far = far_inputs(graph, known.name, of_deployment(own, setup.dims, setup.pool.plan), experts=routed)
+            at = evolve(at, evidence=at.evidence.without_row(far))
             if (factor := at.high / at.low) > WIDEST:
                 why = (
                     f"no estimate: the interval of TPOT spans a factor of {factor:.2g}; no losses: lower bound on time"
