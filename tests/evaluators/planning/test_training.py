@@ -5,6 +5,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import trnspec
 from tests.support.engine import everything
@@ -150,6 +152,37 @@ def test_a_looser_goal_never_worsens_the_objective(goal, objective) -> None:
     assert len(met) >= 3
     assert met == sorted(met, reverse=True)
     assert (met[0] > met[-1]) >= ((objective, goal) == ("chips", "deadline"))
+
+
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None)
+@given(
+    st.floats(1.1, 4.0),
+    st.sampled_from(["deadline", "budget", "count", "confidence", "on", "tokens"]),
+    st.floats(2.0, 40.0),
+    st.floats(9e3, 4e4),
+    st.sets(st.sampled_from([1, 2, 3, 4, 6, 8, 12]), min_size=1, max_size=3),
+    st.sampled_from(["cost", "time", "chips"]),
+)
+def test_a_looser_limit_never_worsens_the_objective(factor, name, deadline, budget, counts, objective) -> None:
+    """A later deadline, a larger budget, more counts or systems, less confidence, fewer tokens; together with other limits."""
+    strict = {"deadline": deadline, "budget": budget, "count": sorted(counts), "confidence": 0.8}
+    strict |= {"on": ("trn1.32xlarge",), "tokens": 100.0}
+    choices = {"count": sorted({*counts, 5, 16}), "on": ("trn1.32xlarge", "trn2.48xlarge")}
+    by = {"deadline": factor, "budget": factor}.get(name, 1.0 / factor)
+    loose = strict | {name: choices[name] if name in choices else strict[name] * by}
+    before, after = (
+        rows(
+            plan(
+                CAT, **SMALL | {"microbatch": (2,), "zero": (1,), "objective": objective} | one
+                | {"deadline": f"{one['deadline']}d", "budget": f"{one['budget']:.2f}", "tokens": f"{one['tokens']:.3f}B"}
+            )
+        )[0]
+        for one in (strict, loose)
+    )  # fmt: skip
+    column = {"cost": "expected_cost", "time": "expected_time", "chips": "chips"}[objective]
+
+    assert not before["meets_goals"] or (after["meets_goals"] and after[column] <= before[column] * (1.0 + 1e-9))
 
 
 @pytest.mark.parametrize(
