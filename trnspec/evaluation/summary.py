@@ -132,7 +132,9 @@ def _texts(answer: Answer, note: str = "") -> tuple[str, ...]:
     if not is_number(answer.value):
         return (escape(str(answer.value)),)
     shown = printed(answer)
-    texts = ((shown.value, shown.interval, note), (shown.value, shown.interval), (shown.value,))
+    # A value and one end, ``176, at least 96``, would read as one number.
+    both = f"{shown.value}{',' if shown.interval.startswith('at ') else ''} {shown.interval}".rstrip()
+    texts = ((both, note), (both,), (shown.value,))
     return tuple(escape(" ".join(filter(None, text))) for text in texts)
 
 
