@@ -211,6 +211,13 @@ def test_docstring_without_args() -> None:
     )
 
 
+def test_examples_of_a_docstring() -> None:
+    """The lines before a command explain it; it may have several lines itself."""
+    text = "One.\n\nExamples:\n    Train ``it``\n    twice:\n\n    trnspec eval x\n      --full\n\n    trnspec eval y\n"
+
+    assert (("trnspec eval x --full", "Train it twice:"), ("trnspec eval y", "")) == docstring(text).examples
+
+
 def test_an_answer_within_rounding_of_its_interval() -> None:
     from trnspec.evaluation.runner import unsound
 
