@@ -33,6 +33,18 @@ def test_the_nearest_chip():
     assert ["trainium1", "trainium2"] == nearest(moved, "trainium3", {"trainium1", "trainium2"})
 
 
+def test_of_chips_that_are_equally_near_the_one_with_more_rows_is_used():
+    """H100 and H200 have the same peak rate, printed with other digits; GB200 is nearer to GB300 than B200."""
+    graph = everything()
+    assert nearest(graph, "b200", {"h200", "h100-sxm", "gb200"}) == ["gb200", "h100-sxm", "h200"]
+    dense, routed = (
+        calibrated(graph, chip, "inference", experts=experts)
+        for chip, experts in (("b200", False), ("a100-80gb", True))
+    )
+    assert (dense.name, routed.name) == ("h100-sxm-trtllm-2026-dense-inference", "h200-vllm-2026-experts-inference")
+    assert calibrated(graph, "gb300", "inference", experts=True).name == "gb200-trtllm-2026-experts-inference"
+
+
 def test_software_counts_more_than_the_chip_within_a_generation():
     chosen = {
         (chip, framework): calibrated(everything(), chip, "inference", framework=framework, experts=experts).name
