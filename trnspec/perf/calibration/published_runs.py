@@ -95,7 +95,7 @@ def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> Published
 
 @lru_cache(maxsize=8)
 def _runs(graph: Graph) -> tuple[PublishedRun, ...]:
-    """The rows of the tables of runs that state tokens and chip hours."""
+    """The rows of the tables of runs that state tokens and chip hours; none of a stage of a run."""
     found = []
     for document in graph.of(Measurements):
         if document.spec.of != "train_run":
@@ -104,7 +104,8 @@ def _runs(graph: Graph) -> tuple[PublishedRun, ...]:
             rows = used_rows(document.spec, table_of(document.spec, document.document.file))
         except TrnspecError:
             continue
-        found += [_run(graph, row) for row in rows if all(is_stated(row.cells[name]) for name in _NEEDED)]
+        whole = (row for row in rows if row.cells["kind"] == document.spec.of)
+        found += [_run(graph, row) for row in whole if all(is_stated(row.cells[name]) for name in _NEEDED)]
     return tuple(found)
 
 
