@@ -33,3 +33,17 @@ def test_json(here, copy) -> None:
         change["verdict"],
     )
     assert {"version", "old", "new", "added", "removed", "restated", "words", "claims", "unread"} < set(data)
+
+
+def test_more_than_a_screen_is_counted_by_document(here) -> None:
+    short, whole, one = (
+        here("diff", "2026.11", "working", *more).out for more in ((), ("--full",), ("--name", "trainium1"))
+    )
+
+    assert len(short.splitlines()) < 60 < len(whole.splitlines())
+    assert "\nDocuments added: Model " in short
+    assert "\ntrainium1 " in short
+    assert "--name NAME" in short
+    assert "  peak.dense" not in short
+    assert one.splitlines()[2] == "trainium1"
+    assert set(one.splitlines()[2:]) <= set(whole.splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -16,17 +17,18 @@ from trnspec.catalog.versions.diff import Change, Differences, DiffSide, ratio_t
 from trnspec.catalog.versions.editions import is_name
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import VERDICTS, colored, formats, is_colored, versioned_json
+from trnspec.cli.render import SCREEN, VERDICTS, colored, formats, full_option, is_colored, versioned_json, width
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
 from trnspec.loading.pipeline import link, load_document
-from trnspec.text_table import markdown, table
+from trnspec.text_table import Column, markdown, rendered, table, wrapped
 from trnspec.yaml import Document, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from trnspec.plugins.api import Registry
+    from trnspec.text_table import Block
 
 
 @documented(
@@ -41,18 +43,19 @@ if TYPE_CHECKING:
 @option(
     "--name NAME names", "Catalog", "Only this document; may be repeated.", multiple=True, shell_complete=documents()
 )
+@full_option()
 @formats("text", "json", "markdown")
-def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
+def command(old: str, new: str, names: tuple[str, ...], format_: str, *, full: bool) -> None:
     """Print the differences between the catalogs A and B: documents, figures, counts and texts, with reasons.
 
     A and B are each an edition (2026.11), 'working' for the shipped catalog, a catalog folder, a date (as-of:2023-03
     for what was published by then), or a git revision (git:HEAD~1, or git:v1:path/to/catalog if the folder is not
-    named catalog). Write ./2026.11 for a folder that is named like an edition. Exit status: 0 no differences, 1
-    differences, 2 wrong usage.
+    named catalog). Write ./2026.11 for a folder that is named like an edition. Differences of more than a screen are
+    counted by document; --name and --full list them. Exit status: 0 no differences, 1 differences, 2 wrong usage.
     """
     differences = open_catalog(old).diff(open_catalog(new), *names, called=(label(old), label(new)))
     writers: dict[str, Callable[[Differences], str]] = {
-        "text": _text,
+        "text": lambda d: _text(d) if full or names or str(d).count("\n") < SCREEN else _summary(d),
         "json": lambda d: versioned_json(attrs.asdict(d)),
         "markdown": _markdown,
     }
@@ -72,6 +75,29 @@ def _text(differences: Differences) -> str:
         is_heading = bool(line) and not line.startswith(" ")
         lines.append(click.style(line, bold=True) if is_heading else _VERDICT.sub(lambda m: colored(m[0]), line))
     return "\n".join(lines)
+
+
+def _summary(differences: Differences) -> str:
+    """The numbers of documents by kind, and of differences by document."""
+    d = differences
+    blocks: list[Block] = [f"From {d.old} to {d.new}:"]
+    for title, present in (("added", d.added), ("removed", d.removed)):
+        kinds = Counter(each.kind for each in present)
+        if kinds:
+            counts = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+            blocks.append(wrapped(f"Documents {title}: ", counts, width()))
+    parts = (d.figures, d.restated, d.words)
+    counted = [Counter(change.of for change in part) for part in parts]
+    claims = {each.of: each.added + each.removed + each.judged for each in d.claims}
+    names = sorted({*claims, *(name for part in counted for name in part)})
+    columns = [Column(title, right=True) for title in ("figures", "other source", "texts", "claims")]
+    if names:
+        rows = [(name, *(part[name] or None for part in counted), claims.get(name)) for name in names]
+        blocks.append(table(["document", *columns], rows))
+    if d.unread:
+        blocks.append(wrapped("Not compared, because of errors on one side: ", ", ".join(d.unread), width()))
+    blocks.append("--name NAME prints the differences of a document, --full all of them.")
+    return rendered(blocks, width())
 
 
 def _markdown(differences: Differences) -> str:
