@@ -39,7 +39,7 @@ def test_empty_names(here, args) -> None:
     result = here(*args)
 
     assert (2, "") == (result.status, result.out)
-    assert result.err.splitlines()[-1].endswith("the name of a file or a folder is empty")
+    assert result.err.splitlines()[0].endswith("the name of a file or a folder is empty")
     assert list(here.folder.iterdir()) == [here.folder / ".git"]
 
 

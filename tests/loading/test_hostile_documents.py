@@ -150,7 +150,7 @@ def test_no_command_breaks_on_references_to_other_kinds(here, monkeypatch) -> No
     for command in COMMANDS:
         result = here(*command.split(), "--catalog", "mine")
         assert result.status in (0, 1, 2), command
-        assert "Error:" not in result.err.replace("Error: Invalid value", ""), (command, result.err)
+        assert "Error:" not in result.err, (command, result.err)
         assert "broke" not in result.err, (command, result.err)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -84,10 +84,10 @@ class LazyGroup(CommandGroup):
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; ``Ctrl-C`` ends it with the status that shells use for that."""
+    def invoke(self, ctx: click.Context) -> None:
+        """Run a command, without its value; ``Ctrl-C`` ends it with the status that shells use for that."""
         try:
-            return super().invoke(ctx)
+            super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("trnspec: interrupted", err=True)
             ctx.exit(_INTERRUPTED)
@@ -223,7 +223,20 @@ def main() -> None:
         sys.stdout = _Closed()
     prepare()
     try:
-        group(standalone_mode=True, complete_var=_COMPLETE)
+        # The status of an early exit, such as that of --help.
+        status = group(standalone_mode=False, complete_var=_COMPLETE)
+    except click.ClickException as error:
+        message = error.format_message()
+        # A group without a command prints its help.
+        click.echo(message if message.startswith("Usage: ") else f"trnspec: {message}", err=True)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        if context is not None and not message.startswith("Usage: "):
+            usage = context.get_usage().removeprefix("Usage: ")
+            click.echo(f"hint: {usage}; {context.command_path} --help", err=True)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("trnspec: aborted", err=True)
+        sys.exit(1)
     except TrnspecError as error:
         from trnspec.text_table import visible
 
@@ -236,3 +249,4 @@ def main() -> None:
         click.echo(f"trnspec: {_message(error)}", err=True)
         drop_output()
         sys.exit(2)
+    sys.exit(status)
