@@ -66,7 +66,7 @@ def test_calibration_document_round_trip(tmp_path, efficiency):
     assert "Megatron-LM, 5 rows, 13.6% mean error" in read.description
 
 
-GROUP = GroupErrors("step", "cluster", "dense", 54, 41, 0.09, 0.053, 0.91, 1.08)
+GROUP = GroupErrors("step", "cluster", "dense", 5, 4, 0.09, 0.053, 0.91, 1.08)
 LABELS = {"framework": "megatron", "era": "2026", "models": "dense"}
 
 
@@ -77,7 +77,7 @@ def test_labels_groups_and_rows(tmp_path):
     assert ("megatron", "2026", "dense") == (spec.framework, spec.era, spec.models)
     assert "0a1b2c3d 1b2c3d4e" == spec.rows
     (read,) = spec.groups
-    assert ("step", "cluster", "dense", 54, 41) == (read.phase, read.scale, read.models, read.rows, read.clusters)
+    assert ("step", "cluster", "dense", 5, 4) == (read.phase, read.scale, read.models, read.rows, read.clusters)
     assert [0.09, 0.053, 0.91, 1.08] == [float(getattr(read, name)) for name in ("mean", "median", "low", "high")]
 
 

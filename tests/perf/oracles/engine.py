@@ -356,8 +356,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
 
     bubble = waiting(0.0)
     if x.expert_overlap and exchanged and x.pp > 1 and (x.schedule in FOLDED or uneven(x, int(d.layers), d.mtp_layers)):
-        # Exposed exchanges are in that pass in which they cost less.
-        bubble = lowest(waiting, exchanged)
+        # What is exposed of the overlapped exchanges is in that pass in which it costs less.
+        bubble = lowest(waiting, together * exchanged)
     head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.

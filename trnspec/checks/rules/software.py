@@ -22,7 +22,7 @@ _PHASES = ("beta", "supported", "maintenance", "ended")
 """Phases of the support of software, in the order of releases."""
 
 
-@rule("TRN822", "software-mismatch", over=Software, local=True)
+@rule("TRN822", "software-mismatch", over=Software)
 def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
     """Software whose name, releases, successor or logical cores contradict each other or its chip.
 
