@@ -129,8 +129,9 @@ class Graph:
             UnknownNameError: There is none; the message lists the nearest names.
         """
         if name not in self.aliases:
-            nearest = did_you_mean(name, self.aliases)
-            hint = in_plugin(name) or ("" if nearest else "trnspec list shows the names")
+            hint = in_plugin(name)
+            nearest = "" if hint else did_you_mean(name, self.aliases)
+            hint = hint or ("" if nearest else "trnspec list shows the names")
             raise UnknownNameError(f"no document is named {name!r}" + (f"; {nearest}" if nearest else ""), hint=hint)
         return self.nodes[self.aliases[name]]
 
