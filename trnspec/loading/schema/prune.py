@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from trnspec.model.kinds import LISTS, kind_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def prune(
     spec: type, data: Mapping[str, Any], drops: Iterable[Path], *, items: bool = False
 ) -> tuple[dict[str, Any] | None, tuple[int, ...]]:
-    """The data without the paths in ``drops`` and without the parts that require them.
+    """The data without the paths in ``drops``, without the parts that require them, and without lists of too few items.
 
     Args:
         spec: The class of the spec.
@@ -41,6 +42,14 @@ def prune(
         the remaining claims.
     """
     removed = {_widen(spec, path, items=items) for path in drops}
+    items_removed = Counter(path[:-1] for path in removed if path and isinstance(path[-1], int))
+    for path, number in items_removed.items():
+        shape = shape_in_document(spec, path)
+        value: Any = data
+        for key in path:
+            value = value[key]
+        if isinstance(shape, ListShape) and len(value) - number < shape.least:
+            removed.add(_widen(spec, path, items=items))
     if not removed.isdisjoint(_NEEDED):
         return None, ()
     claims = data.get("claims")
