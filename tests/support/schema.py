@@ -156,7 +156,9 @@ class _Made:
                 return st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False)
             case {"type": "string", **rest} if rest.keys() <= {"pattern", "maxLength", "maxPaths"}:
                 pattern = rest.get("pattern", "")
-                plain = texts(pattern).map(functools.partial(UNSAFE.sub, "x")).filter(functools.partial(re.search, pattern))
+                plain = (
+                    texts(pattern).map(functools.partial(UNSAFE.sub, "x")).filter(functools.partial(re.search, pattern))
+                )
                 return plain.filter(functools.partial(_within, rest)) if len(rest) > 1 else plain
             case {"type": "array", "items": items, **rest} if rest.keys() <= {"minItems"}:
                 return st.lists(self.of(items), min_size=rest.get("minItems", 0), max_size=3)
