@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
@@ -70,7 +70,7 @@ def _form(d: Dimensions) -> tuple[bool, bool]:
     return d.experts > 0, d.causal > 0
 
 
-@lru_cache(maxsize=8)
+@cached_by_graph
 def _trained(graph: Graph) -> tuple[_Trained, ...]:
     """The models and degrees of the tables of training steps."""
     found: set[_Trained] = set()

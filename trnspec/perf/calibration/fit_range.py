@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from math import ceil, inf, log
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evidence import Nearest, Outside
+from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES
 from trnspec.model.calibration import Calibration, Range
 from trnspec.model.transformers.counting import parameters
@@ -255,7 +255,7 @@ def far_inputs(
     )
 
 
-@lru_cache(maxsize=32)
+@cached_by_graph
 def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     """The rows of a fit, of the tables of the catalog."""
     node = next((n for n in graph.of(Calibration) if n.name == calibration), None)
@@ -274,7 +274,7 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=256)
+@cached_by_graph
 def chip_named(graph: Graph, text: str, of: str) -> str:
     """As :func:`~trnspec.perf.calibration.measured.cells.chip_of`; empty if the catalog has no such hardware."""
     try:

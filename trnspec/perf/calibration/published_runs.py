@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
@@ -93,7 +93,7 @@ def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> Published
     return min(alike, key=distance, default=None)
 
 
-@lru_cache(maxsize=8)
+@cached_by_graph
 def _runs(graph: Graph) -> tuple[PublishedRun, ...]:
     """The rows of the tables of runs that state tokens and chip hours; none of a stage of a run."""
     found = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from contextlib import suppress
-from functools import lru_cache
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -399,7 +398,7 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
     return lower(graph, name).chip
 
 
-@lru_cache(maxsize=512)
+@cached_by_graph
 def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> LoweredSystem:
     """See :meth:`RowCells.hardware`."""
     name = stated_name(graph, text, of) or document_name(graph, text)
@@ -415,7 +414,7 @@ def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> 
     return lower(graph, f"{name}*{-(-chips // part)}", lnc=lnc, chips=chips)
 
 
-@lru_cache(maxsize=512)
+@cached_by_graph
 def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensions]:
     """See :meth:`RowCells.model`."""
     row = RowCells(graph, dict(key))

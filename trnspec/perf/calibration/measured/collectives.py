@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.graph.graph import cached_by_graph
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
 from trnspec.perf.calibration.measured.cells import KINDS, RowCells, document_name, first
@@ -126,7 +126,7 @@ class _Among:
     plans: tuple[CollectivePlan, ...]
 
 
-@lru_cache(maxsize=512)
+@cached_by_graph
 def _among(graph: Graph, on: str, lnc: int | None, ranks: int, kind: Kind) -> _Among:
     system = lower(graph, on, lnc=lnc)
     of = group(system, ranks, 1)

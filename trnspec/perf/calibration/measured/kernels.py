@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.graph.graph import cached_by_graph
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
 from trnspec.perf.calibration.measured.cells import RowCells, chip_of, dtype_of
 from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
@@ -113,7 +114,7 @@ def _case(read: Any, row: RowCells) -> KernelCase:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
+@cached_by_graph
 def _on(graph: Graph, chip: str) -> LoweredSystem:
     return lower(graph, chip)
 
