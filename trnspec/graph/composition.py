@@ -54,16 +54,6 @@ class Occurrence:
     node: Node[Any]
     steps: tuple[tuple[Node[Any], DirectPart], ...] = ()
 
-    @property
-    def count(self) -> PartCount | None:
-        """Count on this path: the product of all counts; ``None`` where one is not known."""
-        product: PartCount = 1
-        for _, part in self.steps:
-            if part.count is None:
-                return None
-            product = product * part.count
-        return product
-
 
 @cached_by_graph
 def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
@@ -73,7 +63,7 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
     servers with 16 chips each and over 100,000 chips has at least 6,250 servers.
     """
     spec: Any = type(node.spec)
-    if not has_parts(spec):
+    if not callable(getattr(spec, "parts", None)):
         return ()
     expected = declared_parts(spec)
     direct: list[DirectPart] = []
@@ -114,20 +104,20 @@ def occurrences(
         ``None`` where a part is not known, or where a document contains itself.
     """
     reached: list[Occurrence] = []
-
-    def walk(here: Node[Any], steps: tuple[tuple[Node[Any], DirectPart], ...]) -> bool:
-        if stop(here):
-            reached.append(Occurrence(here, steps))
-            return True
-        below = parts(graph, here)
-        if below is None or any(here is above for above, _ in steps):
-            return False
-        spec: Any = type(here.spec)
+    waiting = [Occurrence(node)]
+    while waiting:
+        one = waiting.pop()
+        if stop(one.node):
+            reached.append(one)
+            continue
+        below = parts(graph, one.node)
+        if below is None or any(one.node is above for above, _ in one.steps):
+            return None
+        spec: Any = type(one.node.spec)
         if not below and any(unknown(kind) for kind in declared_closure(spec)):
-            return False
-        return all(walk(part.node, (*steps, (here, part))) for part in below)
-
-    return tuple(reached) if walk(node, ()) else None
+            return None
+        waiting += (Occurrence(part.node, (*one.steps, (one.node, part))) for part in reversed(below))
+    return tuple(reached)
 
 
 def declared_closure(spec: Any) -> tuple[type, ...]:
@@ -149,9 +139,11 @@ def merged(reached: tuple[Occurrence, ...] | None) -> tuple[tuple[PartCount, Nod
     """Each document once, with its count over all ways to it; ``None`` where a count is not known."""
     counts: dict[str, tuple[PartCount, Node[Any]]] = {}
     for occurrence in reached or ():
-        count = occurrence.count
-        if count is None:
-            return None
+        count: PartCount = 1
+        for _, part in occurrence.steps:
+            if part.count is None:
+                return None
+            count = count * part.count
         name = occurrence.node.name
         counts[name] = (count + counts[name][0] if name in counts else count, occurrence.node)
     return None if reached is None else tuple(counts.values())

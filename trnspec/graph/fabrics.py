@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.composition import chips
-from trnspec.graph.graph import Graph, directed, figure_at
+from trnspec.graph.graph import Graph, directed
 from trnspec.model.figure import Figure
+from trnspec.model.reflection import value_at
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
@@ -95,5 +96,5 @@ def per_direction(graph: Graph, declared: Declared) -> float | None:
     if link is None:
         return None
     path, factor = directed(link, ("spec", "bandwidth"))
-    figure = figure_at(link, path)
-    return float(figure.value) * float(factor) if isinstance(figure, Figure) else None
+    figure = value_at(link.spec, path[1:])
+    return float(figure) * float(factor) if isinstance(figure, Figure) else None

@@ -69,6 +69,8 @@ class Graph:
     nodes: Mapping[str, Node[Any]] = field(repr=False)
     broken: Mapping[str, str] = field(factory=dict, repr=False)
     focus: AbstractSet[str] | None = field(default=None, repr=False)
+    _of: dict[type, tuple[Node[Any], ...]] = field(factory=dict, init=False, repr=False)
+    """The results of :meth:`of`."""
 
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
@@ -135,15 +137,12 @@ class Graph:
             raise UnknownNameError(f"no document is named {name!r}" + (f"; {nearest}" if nearest else ""), hint=hint)
         return self.nodes[self.aliases[name]]
 
-    @functools.cached_property
-    def _of(self) -> dict[type, tuple[Node[Any], ...]]:
-        """The results of :meth:`of`."""
-        return {}
-
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes whose spec is of a class, or of a class derived from it, by name."""
         if spec not in self._of:
-            self._of[spec] = tuple(sorted((n for n in self if n.is_of(spec)), key=lambda n: n.name))
+            self._of[spec] = tuple(
+                sorted((n for n in self.nodes.values() if isinstance(n.spec, spec)), key=lambda n: n.name)
+            )
         return self._of[spec]
 
     @functools.cached_property
@@ -217,7 +216,8 @@ def directed(node: Node[Any], path: Path, direction: str = "per_direction") -> t
     A rate that is not stated is derived from that of the other direction: both directions have the same rate.
     """
     other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
-    if figure_at(node, (*path, direction)) is None and figure_at(node, (*path, other)) is not None:
+    rates = value_at(node.spec, path[1:])
+    if value_at(rates, (direction,)) is None and value_at(rates, (other,)) is not None:
         return (*path, other), factor
     return (*path, direction), ONE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, evolve, frozen
 
 from trnspec.evidence import UsedFigure
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trnspec.text_table import Block
     from trnspec.yaml import Path
 
-__all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "with_provenance"]
+__all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "stated", "with_provenance"]
 
 
 @frozen(kw_only=True, order=False)
@@ -147,10 +147,8 @@ _CONDITIONS = (
 
 def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
     """Every figure of a document by its dotted path below ``spec``, in the order of the classes."""
-    claims = conflicting(graph, node)
-    known = graph.figures(node)
-    stated = (_stated(graph, node, path, figure, claims.get(path, ())) for path, figure in known.items())
-    return {figure.at: figure for figure in stated}
+    every = (stated(graph, node, path, figure) for path, figure in graph.figures(node).items())
+    return {figure.at: figure for figure in every}
 
 
 def cited(name: str, source: Node[Source] | None) -> str:
@@ -158,9 +156,8 @@ def cited(name: str, source: Node[Source] | None) -> str:
     return name if source is None or source.spec.address else f"{name}, no address"
 
 
-def _stated(
-    graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
-) -> Stated:
+def stated(graph: Graph, node: Node[Any], path: Path, figure: Figure) -> Stated:
+    """A figure of a document with its provenance."""
     ref, where = figure.source, figure.where
     if ref is None and figure.derived is None:
         ref, place = inherited(node, path)
@@ -175,10 +172,11 @@ def _stated(
         cited="" if ref is None else cited(ref.name, source),
         source_title="" if source is None else source.metadata.title,
         as_of="" if source is None else source.spec.as_of,
-        conflicting=conflicting,
+        conflicting=conflicting(graph, node).get(path, ()),
     )
 
 
+@cached_by_graph
 def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[ConflictingValue, ...]]:
     """Every claim of a document by the path it is about, including paths without an adopted value."""
     claims: dict[Path, tuple[ConflictingValue, ...]] = {}
@@ -199,9 +197,9 @@ def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Conflictin
 
 def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
     """The fields of a spec, in which every figure is replaced by one with provenance."""
-    stated = figures(graph, node)
+    known = figures(graph, node)
     fields = ObjectShape(type(node.spec)).fields
-    return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
+    return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), known) for name, f in fields.items()}
 
 
 def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[str, Stated]) -> Any:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import functools
 import typing
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from attrs import frozen
 
 from trnspec.errors import QuantityError
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import Interval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 T = TypeVar("T")
 
@@ -138,22 +135,22 @@ def has_parts(spec: type[Any]) -> bool:
 @functools.cache
 def declared_parts(spec: Any) -> tuple[type, ...]:
     """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
-    if not has_parts(spec):
+    method = getattr(spec, "parts", None)
+    if not callable(method):
         return ()
     try:
-        annotation = typing.get_type_hints(spec.parts).get("return")
+        annotations = [typing.get_type_hints(method).get("return")]
     except NameError:  # imported for type checkers only
         return ()
-    return tuple(dict.fromkeys(_referred(annotation)))
-
-
-def _referred(annotation: Any) -> Iterator[type]:
-    if get_origin(annotation) is Ref:
-        (target,) = get_args(annotation)
-        yield from (t for t in (get_args(target) or (target,)) if isinstance(t, type))
-    else:
-        for argument in get_args(annotation):
-            yield from _referred(argument)
+    kinds: list[type] = []
+    while annotations:
+        annotation = annotations.pop(0)
+        arguments = get_args(annotation)
+        if get_origin(annotation) is Ref:
+            kinds += (t for t in (get_args(arguments[0]) or arguments) if isinstance(t, type))
+        else:
+            annotations = [*arguments, *annotations]
+    return tuple(dict.fromkeys(kinds))
 
 
 def parts_fault(spec: Any) -> str:

@@ -8,20 +8,14 @@ operations is a rate, and both are base units.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import define, frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trnspec.quantities.units import UnitTable
-
 
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """A number as a token; whether its digits are grouped correctly is decided by :func:`read_number`."""
@@ -29,7 +23,6 @@ NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 UNIT = r"[A-Za-zµμ$%]+(?:/[A-Za-zµμ$%]+)*"
 """The spelling of a unit."""
 
-_SPACE = re.compile(r"\s*")
 _UNIT = re.compile(rf"\s*({UNIT})")
 
 
@@ -50,46 +43,37 @@ class Token:
     unit: str = ""
 
 
+@frozen
 class Tokenizer:
     """Splits a text into tokens.
 
-    Args:
+    Attributes:
         patterns: A regular expression for each kind of token, in order of precedence; that of numbers is called ``number``.
         is_unit: Whether a word after a number is its unit.
         error: Creates the exception for a character at which no token begins, from the text and the position.
     """
 
-    def __init__(
-        self,
-        patterns: dict[str, str],
-        is_unit: Callable[[str], bool],
-        error: Callable[[str, int], Exception],
-    ) -> None:
-        self._pattern = re.compile("|".join(f"(?P<{kind}>{p})" for kind, p in patterns.items()), re.DOTALL)
-        self._is_unit = is_unit
-        self._error = error
+    patterns: dict[str, str]
+    is_unit: Callable[[str], bool]
+    error: Callable[[str, int], Exception]
 
     def __call__(self, text: str) -> Iterator[Token]:
         """The tokens of a text; the last one is its end."""
-        at = self._skip_space(text, 0)
+        pattern = re.compile("|".join(f"(?P<{kind}>{p})" for kind, p in self.patterns.items()), re.DOTALL)
+        at = len(text) - len(text.lstrip())
         while at < len(text):
-            match = self._pattern.match(text, at)
+            match = pattern.match(text, at)
             if match is None:
-                raise self._error(text, at)
+                raise self.error(text, at)
             kind, start, at = str(match.lastgroup), match.start(), match.end()
             unit = _UNIT.match(text, at) if kind == "number" else None
-            if unit is not None and self._is_unit(unit[1]):
+            if unit is not None and self.is_unit(unit[1]):
                 at = unit.end()
                 yield Token(kind, match[0], (start, at), unit[1])
             else:
                 yield Token(kind, match[0], (start, at))
-            at = self._skip_space(text, at)
+            at = len(text) - len(text[at:].lstrip())
         yield Token("end", "", (at, at))
-
-    @staticmethod
-    def _skip_space(text: str, at: int) -> int:
-        match = _SPACE.match(text, at)
-        return match.end() if match is not None else at
 
 
 def read_number(token: Token, units: UnitTable) -> Quantity:
@@ -131,27 +115,28 @@ def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
     """
     if len(text) > MOST_CHARACTERS:
         raise FormulaError(f"a formula has at most {MOST_CHARACTERS} characters, this one has {len(text)}")
-    parser = _Parser(text, units)
+    tokenizer = Tokenizer(
+        {"number": rf"(?:~ ?)?{NUMBER}", "word": UNIT, "sign": "[+*/()\u00d7]"},
+        is_unit=lambda word: word != "x" and units.get(word) is not None,
+        error=lambda _, at: FormulaError(f"{text[at]!r} at column {at + 1} of the formula {text!r} means nothing"),
+    )
+    tokens = tokenizer(text)
+    parser = _Parser(text, units, tokens, next(tokens))
     value = parser.sum()
     if parser.now.kind != "end":
         raise parser.expected("an operator or the end")
     return value
 
 
+@define
 class _Parser:
     """Recursive descent over the three levels of the grammar."""
 
-    def __init__(self, text: str, units: UnitTable) -> None:
-        self.text = text
-        self.units = units
-        tokenizer = Tokenizer(
-            {"number": rf"(?:~ ?)?{NUMBER}", "word": UNIT, "sign": "[+*/()\u00d7]"},
-            is_unit=lambda word: word != "x" and word in units,
-            error=lambda _, at: FormulaError(f"{text[at]!r} at column {at + 1} of the formula {text!r} means nothing"),
-        )
-        self.tokens = tokenizer(text)
-        self.now = next(self.tokens)
-        self.depth = 0
+    text: str
+    units: UnitTable
+    tokens: Iterator[Token]
+    now: Token
+    depth: int = 0
 
     def expected(self, noun: str) -> FormulaError:
         at = self.now.span[0]
@@ -209,4 +194,4 @@ class _Parser:
             if "/" in word:
                 raise FormulaError(f"{word!r} is neither a unit nor what is counted in the formula {self.text!r}")
         # A count is exact, unless it is qualified as approximate.
-        return Interval.point(quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval
+        return Interval(quantity.value, quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval

@@ -343,36 +343,34 @@ def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tupl
     nodes = {n.name: n for n in graph.of(Chip)}
     if chip not in nodes:
         return {}
-
-    def publisher(name: str) -> str:
-        source = nodes[name].metadata.source if name in nodes else None
-        return "" if source is None else graph[source].publisher
-
-    def distance(name: str) -> tuple[float, ...]:
-        ours, theirs = nodes[chip].spec, nodes[name].spec
-        numbers = [None if c.generation is None else c.generation.accelerator for c in (ours, theirs)]
-        apart = inf if None in numbers else abs(numbers[0] - numbers[1])  # type: ignore[operator]  # neither is None
-        rates = [None if c.peak.dense is None else c.peak.dense.bf16 for c in (ours, theirs)]
-        ratio = inf if None in rates else round(abs(log(float(rates[0]) / float(rates[1]))), 2)  # type: ignore[arg-type]  # as above
-        return name != chip, apart, ratio
-
-    own = publisher(chip)
-    same = {n: distance(n) for n in among if n == chip or (own and n in nodes and publisher(n) == own)}
+    sources = {name: nodes[name].metadata.source for name in {chip, *among} & nodes.keys()}
+    publishers = {name: "" if source is None else graph.node(source).spec.publisher for name, source in sources.items()}
+    ours = nodes[chip].spec
+    same: dict[str, tuple[float, ...]] = {}
+    for name in among:
+        if name == chip or (publishers[chip] and publishers.get(name) == publishers[chip]):
+            theirs = nodes[name].spec
+            numbers = [None if c.generation is None else c.generation.accelerator for c in (ours, theirs)]
+            apart = inf if None in numbers else abs(numbers[0] - numbers[1])  # type: ignore[operator]  # neither is None
+            rates = [None if c.peak.dense is None else c.peak.dense.bf16 for c in (ours, theirs)]
+            ratio = inf if None in rates else round(abs(log(float(rates[0]) / float(rates[1]))), 2)  # type: ignore[arg-type]  # as above
+            same[name] = name != chip, apart, ratio
     return dict(sorted(same.items(), key=lambda one: (one[1], one[0])))
 
 
 def same_generation(graph: Graph, chip: str, among: Iterable[str]) -> set[str]:
     """The chips of the generation of a chip: of its number, or, where one has none, of about its peak rate."""
     specs = {n.name: n.spec for n in graph.of(Chip)}
-    ours = specs[chip]
-
-    def alike(theirs: Chip) -> bool:
+    ours, alike = specs[chip], {chip}
+    for name in among:
+        theirs = specs[name]
         if ours.generation is not None and theirs.generation is not None:
-            return ours.generation.accelerator == theirs.generation.accelerator
-        rates = [float(c.peak.dense.bf16) for c in (ours, theirs) if c.peak.dense is not None and c.peak.dense.bf16]
-        return theirs is ours or (len(rates) == 2 and max(rates) <= TOLERANCE * min(rates))
-
-    return {name for name in among if alike(specs[name])}
+            is_alike = ours.generation.accelerator == theirs.generation.accelerator
+        else:
+            rates = [float(c.peak.dense.bf16) for c in (ours, theirs) if c.peak.dense is not None and c.peak.dense.bf16]
+            is_alike = len(rates) == 2 and max(rates) <= TOLERANCE * min(rates)
+        alike |= {name} if is_alike else set()
+    return alike.intersection(among)
 
 
 def serving_of(calibration: Calibrated) -> Serving:

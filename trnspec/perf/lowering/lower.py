@@ -8,17 +8,18 @@ from math import ceil
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.graph import directed
-from trnspec.graph.provenance import Stated, figures
+from trnspec.graph.provenance import stated
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
-from trnspec.model.reflection import dotted
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import value_at
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
 from trnspec.perf.lowering.machine import UNKNOWN, Level, LoweredSystem
@@ -27,10 +28,11 @@ from trnspec.topology.switched import Switched
 from trnspec.yaml import Document, Places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
+    from trnspec.graph.provenance import Stated
 
 _ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
@@ -167,7 +169,7 @@ class _Lowering:
         self.end = "value"
         self.wanted_lnc = lnc
         self.figures_used: dict[tuple[str, str], UsedFigure] = {}
-        self._figures: dict[str, Mapping[str, Stated]] = {}
+        self._stated: dict[tuple[str, str], Stated | None] = {}
         self.count = count or 1
         """The number of units, linked by the network."""
         self.units = 1
@@ -232,17 +234,16 @@ class _Lowering:
                 self.units *= part.count
         return occurrence.node
 
-    def _figures_of(self, node: Node[Any]) -> Mapping[str, Stated]:
-        if node.name not in self._figures:
-            self._figures[node.name] = figures(self.graph, node)
-        return self._figures[node.name]
-
     def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
         """A figure in base units, or :data:`UNKNOWN`; it is recorded as used."""
-        figure = self._figures_of(node).get(at)
+        if (node.name, at) not in self._stated:
+            path = ("spec", *at.split("."))
+            value = value_at(node.spec, path[1:])
+            self._stated[node.name, at] = stated(self.graph, node, path, value) if isinstance(value, Figure) else None
+        figure = self._stated[node.name, at]
         if figure is None:
             return UNKNOWN
-        self.figures_used[node.name, at] = figure.used
+        self.figures_used.setdefault((node.name, at), figure.used)
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:
@@ -303,10 +304,10 @@ class _Lowering:
         all_engines: dict[str, float] = {}
         tensor: dict[str, float] = {}
         for group, rates in (("peak", all_engines), ("tensor_peak", tensor)):
-            for at in self._figures_of(self.chip):
-                prefix = f"{group}.dense."
-                if at.startswith(prefix):
-                    rates[at.removeprefix(prefix)] = self.read(self.chip, at) / per_chip
+            dense = value_at(self.chip.spec, (group, "dense"))
+            stated_rates = {} if dense is None else asdict(dense, recurse=False)
+            for dtype in (name for name, figure in stated_rates.items() if figure is not None):
+                rates[dtype] = self.read(self.chip, f"{group}.dense.{dtype}") / per_chip
         return {**all_engines, **tensor}, all_engines
 
     def _levels(self, per_chip: float, in_server: float, units: float, bandwidth: float) -> tuple[Level, ...]:
@@ -368,8 +369,9 @@ class _Lowering:
     def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
         """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
         path, factor = directed(node, ("spec", *at.split(".")))
-        rate = self.read(node, dotted(path[1:]))
-        return (rate * float(factor), dotted(path[1:])) if rate else (UNKNOWN, at)
+        stated_at = ".".join(map(str, path[1:]))
+        rate = self.read(node, stated_at)
+        return (rate * float(factor), stated_at) if rate else (UNKNOWN, at)
 
     def _level(self, name: str, ranks: float, reach: _Reach, per_chip: float, node: Node[Any]) -> Level:
         try:
