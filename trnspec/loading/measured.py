@@ -15,8 +15,7 @@ from trnspec.yaml import Place
 from trnspec.yaml.text import UNSAFE, name_of
 
 if TYPE_CHECKING:
-    import csv
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from trnspec.model.measurements import Measurements
 
@@ -117,10 +116,17 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         columns = tuple(reader.fieldnames or ())
         if fault := _header_fault(columns):
             raise UsageError(f"{name or path}:1: {fault}")
-        rows = tuple(_rows(name or str(path), reader))
+        rows = []
+        for cells in reader:
+            if None in cells or None in cells.values():
+                fault = "more cells than columns; is a comma not quoted?"
+                if None not in cells:
+                    fault = "fewer cells than columns; end the row with commas"
+                raise UsageError(f"{name or path}:{reader.line_num}: {fault}")
+            rows.append(MeasuredRow(reader.line_num, {column: text or "" for column, text in cells.items()}))
     except csv.Error as error:
         raise UsageError(f"{name or path}: cannot be read: {error}") from error
-    return MeasuredTable(name or str(path), columns, rows, lines)
+    return MeasuredTable(name or str(path), columns, tuple(rows), lines)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
@@ -143,15 +149,6 @@ def _header_fault(columns: Sequence[str]) -> str:
         return f"the cells are separated by {separator!r}; write commas"
     repeated = next((column for index, column in enumerate(columns) if column in columns[:index]), None)
     return "" if repeated is None else f"the column {repeated!r} occurs twice"
-
-
-def _rows(name: str, reader: csv.DictReader[str]) -> Iterator[MeasuredRow]:
-    for cells in reader:
-        if None in cells:
-            raise UsageError(f"{name}:{reader.line_num}: more cells than columns; is a comma not quoted?")
-        if None in cells.values():
-            raise UsageError(f"{name}:{reader.line_num}: fewer cells than columns; end the row with commas")
-        yield MeasuredRow(reader.line_num, {column: text or "" for column, text in cells.items()})
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

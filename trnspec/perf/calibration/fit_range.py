@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from math import ceil, inf, log
 from typing import TYPE_CHECKING, Any
 
@@ -193,17 +194,16 @@ def nearest_row(  # what a row is compared by
     Returns:
         The row; ``None`` where no table of the catalog has rows of the fit.
     """
-    rows = _rows(graph, calibration)
-    if not rows:
-        return None
-
-    def distance(row: _Row) -> tuple[object, ...]:
+    nearest, closest = None, None
+    for row in _rows(graph, calibration):
         other = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
         kind = experts is not None and row.experts is not experts
         ratios = sum(abs(log(value / row.inputs[n])) if n in row.inputs else UNSTATED for n, value in inputs.items())
-        return row.collective != collective, kind, *other, ratios, row.model != model
-
-    nearest = min(rows, key=distance)
+        distance = row.collective != collective, kind, *other, ratios, row.model != model
+        if closest is None or distance < closest:
+            nearest, closest = row, distance
+    if nearest is None:
+        return None
     outside = [
         Outside(input=name, value=value, low=nearest.inputs[name], high=nearest.inputs[name], factor=factor)
         for name, value in inputs.items()
@@ -239,16 +239,14 @@ def far_inputs(
         The inputs; none where no table of the catalog has rows of the fit.
     """
     rows = _rows(graph, calibration)
-    rows = tuple(row for row in rows if row.experts is experts) or rows
-
-    def factors(row: _Row) -> dict[str, float]:
-        return {n: factor(v, row.inputs[n], row.inputs[n]) for n, v in inputs.items() if v > 0.0 and n in row.inputs}
-
-    if not rows:
-        return ()
-    nearest = min(rows, key=lambda row: max(factors(row).values(), default=inf))
-    far = {name: by for name, by in factors(nearest).items() if by > NEAR}
-    known = nearest.inputs
+    known: Mapping[str, float] = {}
+    factors: dict[str, float] = {}
+    least = inf
+    for row in tuple(row for row in rows if row.experts is experts) or rows:
+        here = {n: factor(v, row.inputs[n], row.inputs[n]) for n, v in inputs.items() if v > 0.0 and n in row.inputs}
+        if (most := max(here.values(), default=inf)) < least:
+            known, factors, least = row.inputs, here, most
+    far = {name: by for name, by in factors.items() if by > NEAR}
     return tuple(
         Outside(input=name, value=inputs[name], low=known[name], high=known[name], factor=by)
         for name, by in sorted(far.items(), key=lambda one: -one[1])
@@ -268,9 +266,9 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
             collective = KINDS.get(cells.get("collective", ""), "")
             chip = chip_named(graph, cells.get("hardware", ""), document.of)
             table = document.data.removesuffix(".csv")
-            text = cells.get("precision", "").lower()
-            precision = next((names for pattern, names in DTYPES if re.search(pattern, text)), ())
-            found.append(_Row(row.id, table, name, inputs, collective, chip, precision, experts))
+            found.append(
+                _Row(row.id, table, name, inputs, collective, chip, _dtypes(cells.get("precision", "")), experts)
+            )
     return tuple(found)
 
 
@@ -285,35 +283,40 @@ def chip_named(graph: Graph, text: str, of: str) -> str:
 
 def _inputs(row: RowCells) -> tuple[str, dict[str, float], bool | None]:
     """The model of a row, the inputs that its cells state, as those of :func:`nearest_row`, and whether the model has experts."""
-
-    def at(name: str, default: float = 0.0) -> float:
-        try:
-            return float(row.integer(name)) or default
-        except TrnspecError:
-            return default
-
-    if row.get("kind") == "collective":
-        return row.name, {"size": at("size_bytes"), "ranks": at("ranks") or at("n_chips")}, None
-    tp, pp, cp, dp = (at(name, 1.0) for name in ("tp", "pp", "cp", "dp"))
-    inputs = {"tp": tp, "pp": pp, "ep": at("ep", 1.0)}
-    if row.get("kind") == "train":
-        tokens = at("microbatch", 1.0) * at("seq") / cp
-        inputs |= {"cp": cp, "seq": at("seq"), "global_batch": at("global_batch"), "tokens_per_rank": tokens}
-        inputs["ranks"] = tp * pp * cp * at("dp")
+    at = dict.fromkeys(_STATED, 0.0)
+    for name in _STATED:
+        with suppress(TrnspecError):
+            at[name] = float(row.integer(name))
+    kind = row.row.get("kind")
+    if kind == "collective":
+        return row.name, {"size": at["size_bytes"], "ranks": at["ranks"] or at["n_chips"]}, None
+    tp, pp, cp, dp, ep, microbatch = (at[name] or 1.0 for name in ("tp", "pp", "cp", "dp", "ep", "microbatch"))
+    inputs = {"tp": tp, "pp": pp, "ep": ep}
+    if kind == "train":
+        tokens = microbatch * at["seq"] / cp
+        inputs |= {"cp": cp, "seq": at["seq"], "global_batch": at["global_batch"], "tokens_per_rank": tokens}
+        inputs["ranks"] = tp * pp * cp * at["dp"]
     else:
-        inputs |= {"prompt": at("isl"), "seq": at("isl") + at("osl"), "batch": at("batch_conc") / dp, "ranks": tp * pp}
+        inputs |= {"prompt": at["isl"], "seq": at["isl"] + at["osl"], "batch": at["batch_conc"] / dp, "ranks": tp * pp}
     try:
         model, dims = row.model()
     except TrnspecError:
         return row.name, inputs, None
-    layout = Layout(tp=tp, pp=pp, cp=cp, dp=dp, ep=at("ep", 1.0), seq=inputs["seq"], global_batch=1.0)
-    stored, cached = (_bytes(row.get(name)) for name in ("precision", "kv_precision"))
+    layout = Layout(tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, seq=inputs["seq"], global_batch=1.0)
+    # Stored in a precision such as ``bf16/w:fp8``, of which the second is that of weights.
+    texts = (row.row.get(name, "").rpartition("w:")[2] for name in ("precision", "kv_precision"))
+    stored, cached = (ELEMENT_BYTES[(_dtypes(text) or ("bf16",))[0]] for text in texts)
     inputs = with_memory(inputs, dims, layout, weight_bytes=stored, cache_bytes=cached)
     return model, inputs | {"parameters": float(parameters(dims))}, bool(dims.experts > 0)
 
 
-def _bytes(precision: str) -> float:
-    """Bytes of a stored element of a precision such as ``bf16/w:fp8``; 2 where it is not stated."""
-    text = precision.lower().rpartition("w:")[2]
-    names = next((names for pattern, names in DTYPES if re.search(pattern, text)), ("bf16",))
-    return ELEMENT_BYTES[names[0]]
+_STATED = (
+    *("tp", "pp", "cp", "dp", "ep", "microbatch", "seq", "global_batch", "isl", "osl", "batch_conc"),
+    *("size_bytes", "ranks", "n_chips"),
+)
+"""The columns with integers that rows are compared by."""
+
+
+def _dtypes(precision: str) -> tuple[str, ...]:
+    """The dtypes of a precision as tables name it; none where it is not stated."""
+    return next((names for pattern, names in DTYPES if re.search(pattern, precision.lower())), ())

@@ -9,6 +9,8 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from attrs import frozen
+
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, read_table, table_of, used_rows
@@ -226,6 +228,7 @@ _MODEL = ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq
 """Columns of a model and its dimensions."""
 
 
+@frozen(eq=False)
 class RowCells:
     """The cells of a row, with the catalog in which names are looked up.
 
@@ -235,11 +238,9 @@ class RowCells:
         name: Its name.
     """
 
-    def __init__(self, graph: Graph, row: Record, name: str = "") -> None:
-        """Args: the catalog, a row, and its name."""
-        self.graph = graph
-        self.row = row
-        self.name = name
+    graph: Graph
+    row: Record
+    name: str = ""
 
     def get(self, column: str) -> str:
         """The text in a cell; empty where the table has no such column."""
