@@ -25,7 +25,6 @@ from trnspec.perf.lowering.lower import lower
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from trnspec.graph.graph import Graph
     from trnspec.loading.measured import MeasuredRow
     from trnspec.perf.collectives.schedules import Kind
     from trnspec.perf.lowering.machine import LoweredSystem
