@@ -382,8 +382,9 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     """
     from trnspec.diagnostics import did_you_mean
     from trnspec.evaluation.runner import resolved
+    from trnspec.plugins.discovery import installed
 
-    discovered = plugins()
+    discovered = installed()
     known = discovered.registry.evaluators
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"

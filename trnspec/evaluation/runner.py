@@ -173,9 +173,17 @@ def under_assumptions(
     """
     if not isinstance(use_claims, bool):
         raise UsageError(f"use_claims: true or false is expected, not {use_claims!r}")
-    given = assumed(catalog.graph, assume)
+    given = () if assume == {} else assumed(catalog.graph, assume)
     used = _with(catalog, given) if given else catalog
-    evaluation = _over_claims(used, evaluate_) if use_claims else _with_hint(used, evaluate_)
+    try:
+        evaluation = _over_claims(used, evaluate_) if use_claims else evaluate_(used)
+    except RefusalError as refusal:
+        if refusal.reason == "unknown-figure" and not use_claims:
+            known = claims(used.graph, refusal.place)
+            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim" if known else ""
+            hint = hint or assumable(used.graph, refusal.place)
+            refusal.hint = "; or ".join(filter(None, (hint, refusal.hint)))
+        raise
     listed = tuple(_listed(one, evaluation) for one in given)
     inputs = dict(evaluation.inputs)
     if given:
@@ -237,18 +245,6 @@ def _value(shape: Shape | None, text: str) -> Fraction | None:
         return Quantity.parse(text, shape.dimension).value or None
     except QuantityError:
         return None
-
-
-def _with_hint(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:
-    try:
-        return evaluate_(catalog)
-    except RefusalError as refusal:
-        if refusal.reason == "unknown-figure":
-            known = claims(catalog.graph, refusal.place)
-            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim" if known else ""
-            hint = hint or assumable(catalog.graph, refusal.place)
-            refusal.hint = "; or ".join(filter(None, (hint, refusal.hint)))
-        raise
 
 
 def assumable(graph: Graph, place: str) -> str:
@@ -429,7 +425,7 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         UsageError: It cannot be imported, or its inputs are not valid; the message names evaluator and plugin.
     """
     try:
-        function = evaluator.load()
+        function = loaded(evaluator.name, evaluator.run)
         return function, inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
@@ -525,20 +521,17 @@ def _answers(answers: Iterable[Answer]) -> Iterator[str]:
             yield f"{name} is {value!r}; a finite number, a text, true or false is expected"
             continue
         ends = [e for e in (answer.low, answer.high) if e is not None]
+        # Value and ends are computed separately and may differ by rounding.
+        number: Any = value
+        slack = CLOSE * abs(number) if _number(value) else 0
         if not all(map(_number, ends)):
             yield f"the interval of {name} is [{answer.low}, {answer.high}]; finite numbers are expected"
         elif ends and not _number(value):
             yield f"{name} has an interval and is not a number"
-        elif not _within(answer):
+        elif (answer.low is not None and answer.low > number + slack) or (
+            answer.high is not None and number > answer.high + slack
+        ):
             yield f"{name} is {value}, which is outside its interval [{answer.low}, {answer.high}]"
-
-
-def _within(answer: Answer) -> bool:
-    # Value and ends are computed separately and may differ by rounding.
-    value: Any = answer.value
-    slack = CLOSE * abs(value) if _number(value) else 0
-    above = answer.low is None or answer.low <= value + slack
-    return above and (answer.high is None or value <= answer.high + slack)
 
 
 def _parts(result: Evaluation) -> Iterator[str]:

@@ -244,19 +244,15 @@ def timed(
     computation = step.compute + step.recompute
     moved = float(estimator.offload_time(layout, estimator.memory(layout), computation, rate)) if offloads else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
-    ideal = _ideal(catalog, question, layout) if known.evidence.kind in ("extrapolated", "transferred") else ()
-    # No losses is a bound; the spread of other chips and software may be wider.
-    low = max([low, *(a.low for a in ideal if a.low is not None)])
     time = float(step.total) + moved
-    return estimator, step, moved, (time, min(low, time), high), ideal
-
-
-def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
-    """The step time without losses, as a bound next to an estimate that is not of this chip or range."""
-    ideal = estimator_of(catalog, question, calibration="none")
-    note = "no losses: lower bound on time"
-    low = ideal.interval(layout)[0]
-    return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
+    bound: tuple[Answer, ...] = ()
+    if known.evidence.kind in ("extrapolated", "transferred"):
+        # No losses is a bound; the spread of other chips and software may be wider.
+        ideal = estimator_of(catalog, question, calibration="none")
+        least, note = ideal.interval(layout)[0], "no losses: lower bound on time"
+        bound = (Answer("ideal_step_time", float(ideal.step(layout).total), "s", least, note=note, kind="ideal"),)
+        low = max(low, least)
+    return estimator, step, moved, (time, min(low, time), high), bound
 
 
 def estimator_of(catalog: Catalog, question: Any, **given: Any) -> Estimator:
@@ -311,17 +307,17 @@ def _answers(
     again = recomputed_flops_per_token(d, seq, layout.recomputation.level, attention) * tokens
     peak = system.peak(estimator.dtype)
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
-
-    def rate(name: str, of: Callable[[float], float], unit: str, note: str = "") -> Answer:
-        # Without a calibration the losses, and so the other end of the interval, are unknown.
-        return Answer(name, of(total), unit, of(high) if covered else None, of(low), note)
-
-    yield Answer("step_time", total, "s", low, high if covered else None, of_time)
-    yield rate("throughput", lambda time: tokens / time, "tokens/s", of_rate)
-    yield rate("throughput_per_chip", lambda time: tokens / time / system.chips, "tokens/s")
     of_peak = f"of the {whose} dense {estimator.dtype} rate, {attention} attention"
-    yield rate("mfu", lambda time: 100.0 * work / (time * peak), "%", of_peak)
-    yield rate("hfu", lambda time: 100.0 * (work + again) / (time * peak), "%", "including recompute")
+    rates: tuple[tuple[str, Callable[[float], float], str, str], ...] = (
+        ("throughput", lambda time: tokens / time, "tokens/s", of_rate),
+        ("throughput_per_chip", lambda time: tokens / time / system.chips, "tokens/s", ""),
+        ("mfu", lambda time: 100.0 * work / (time * peak), "%", of_peak),
+        ("hfu", lambda time: 100.0 * (work + again) / (time * peak), "%", "including recompute"),
+    )
+    # Without a calibration the losses, and so the other end of the interval, are unknown.
+    yield Answer("step_time", total, "s", low, high if covered else None, of_time)
+    for name, of, unit, note in rates:
+        yield Answer(name, of(total), unit, of(high) if covered else None, of(low), note)
     yield Answer("work", work, "FLOP", note="model FLOP per step")
     used = float(memory.total)
     yield Answer("memory", used, "B", note="of the rank that needs most, reserve included")

@@ -232,6 +232,7 @@ class Timed:
         latency: The part that does not depend on the size [s].
         transfer: The part that does [s].
         network: Whether the network is slower than the links within servers and UltraServers.
+        time: The sum of both parts [s].
     """
 
     protocol: LibraryProtocol
@@ -239,11 +240,7 @@ class Timed:
     latency: float
     transfer: float
     network: bool
-
-    @property
-    def time(self) -> float:
-        """The sum of both parts [s]."""
-        return self.latency + self.transfer
+    time: float
 
 
 def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: float, size: float) -> tuple[Timed, ...]:
@@ -265,5 +262,6 @@ def timed(library: Library, machine: Machine, kind: Kind, n: float, stride: floa
         latency = float(time_of(protocol, at, 0.0))
         transfer = float(time_of(protocol, at, size)) - latency
         network = at.network / protocol.network > (at.local + protocol.own * at.own) / protocol.link
-        results.append(Timed(protocol, float(at.steps + at.network_steps), latency, transfer, bool(network)))
+        steps_ = float(at.steps + at.network_steps)
+        results.append(Timed(protocol, steps_, latency, transfer, bool(network), latency + transfer))
     return tuple(sorted(results, key=lambda t: t.time))

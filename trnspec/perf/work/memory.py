@@ -268,7 +268,7 @@ def held_parameters(d: Dimensions, layout: Layout, stage: Number = 0.0) -> RankP
     tp = layout.tp
     kv_weights = d.hidden * mean(d, lambda own: own.projected)
     # Query heads are padded where they do not divide, which only serving allows.
-    padding = mean(d, lambda own: own.width * (own.head_share(tp) * tp)) / mean(d, lambda own: own.width)
+    padding = mean(d, lambda own: own.width * (ceil(own.heads / tp) / own.heads * tp)) / mean(d, lambda own: own.width)
     attention = (d.attention_weights - kv_weights) / tp * padding + d.attention_small
     attention = attention + d.hidden * mean(d, lambda own: own.projected * own.kv_share(tp))
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
@@ -464,14 +464,12 @@ def of_heaviest(memory: RankMemory) -> RankMemory:
     """Memory of the stage that needs the most, of equal ones of the first; stages are the first axis."""
     total = memory.total
     at = np.argmax(total, axis=0)[None]
-
-    def of_stage(part: Number) -> Number:
-        if np.ndim(part) < total.ndim:
-            return part
-        found = np.take_along_axis(np.broadcast_to(part, total.shape), at, axis=0)[0]
-        return found if found.ndim else found.item()
-
-    return RankMemory(**{f.name: of_stage(getattr(memory, f.name)) for f in fields(RankMemory)})
+    parts = {f.name: getattr(memory, f.name) for f in fields(RankMemory)}
+    for name, part in parts.items():
+        if np.ndim(part) == total.ndim:
+            found = np.take_along_axis(np.broadcast_to(part, total.shape), at, axis=0)[0]
+            parts[name] = found if found.ndim else found.item()
+    return RankMemory(**parts)
 
 
 def on_device(

@@ -66,10 +66,6 @@ class Heads:
         """
         return ceil(self.kv_heads / tp) / self.kv_heads
 
-    def head_share(self, tp: Number) -> Number:
-        """Share of the query heads on a rank: whole heads, padded where they do not divide."""
-        return ceil(self.heads / tp) / self.heads
-
 
 def heads_of(d: Dimensions) -> tuple[Heads, Heads]:
     """The heads of a layer without a window, and those of a windowed layer."""
