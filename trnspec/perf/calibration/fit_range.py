@@ -196,10 +196,10 @@ def nearest_row(  # what a row is compared by
     """
     nearest, closest = None, None
     for row in _rows(graph, calibration):
-        other = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
+        of_chip, of_dtype = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
         kind = experts is not None and row.experts is not experts
         ratios = sum(abs(log(value / row.inputs[n])) if n in row.inputs else UNSTATED for n, value in inputs.items())
-        distance = row.collective != collective, kind, *other, ratios, row.model != model
+        distance = row.collective != collective, kind, of_chip, of_dtype, ratios, row.model != model
         if closest is None or distance < closest:
             nearest, closest = row, distance
     if nearest is None:
