@@ -4,14 +4,14 @@ The systems are servers of eight H100, without losses. Nothing of the engine is 
 four rates.
 """
 
+import json
 import random
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import trnspec
-from tests.perf.conftest import llama, mixtral, written
-from tests.support.engine import Rates
 from tests.support.evaluations import parts
 
 COUNT = 25
@@ -34,13 +34,35 @@ class Shape(NamedTuple):
         """As wide as the heads, of 128 each."""
         return 128 * self.heads
 
-    def config(self) -> dict[str, object]:
-        """Its config.json."""
-        dense = {
-            "layers": self.layers, "hidden": self.hidden, "heads": self.heads, "kv_heads": self.kv_heads,
-            "width": self.width, "vocabulary": VOCABULARY,
+    def written(self, folder: Path) -> str:
+        """The path of its config.json: Llama with grouped queries, or Mixtral with experts in every layer."""
+        config = {
+            "model_type": "llama", "num_hidden_layers": self.layers, "hidden_size": self.hidden, "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads, "intermediate_size": self.width, "vocab_size": VOCABULARY,
+            "max_position_embeddings": 131072, "tie_word_embeddings": False,
         }  # fmt: skip
-        return llama(**dense) if self.experts == 1 else mixtral(self.experts, self.active, **dense)
+        if self.experts > 1:
+            config |= {"model_type": "mixtral", "num_local_experts": self.experts, "num_experts_per_tok": self.active}
+        file = folder / f"{len(list(folder.iterdir()))}.json"
+        file.write_text(json.dumps(config), encoding="utf-8")
+        return str(file)
+
+
+class Rates(NamedTuple):
+    """Of an H100 in a p5.48xlarge: FLOP/s, and B/s of its memory, and of its links in one direction."""
+
+    peak: float
+    memory: float
+    nvlink: float
+    network: float
+
+
+@pytest.fixture(scope="module")
+def rates(catalog) -> Rates:
+    chip, server = catalog["h100-sxm"], catalog["p5.48xlarge"]
+    figures = (chip, "peak.dense.bf16"), (chip, "memory.bandwidth"), (server, "fabric.bandwidth.both")
+    peak, memory, both, network = (float(of.figure(at).value) for of, at in (*figures, (server, "network.bandwidth")))
+    return Rates(peak, memory, both / 2.0, network / 8.0)
 
 
 def one_pass(
@@ -93,7 +115,7 @@ def test_prefill_and_decoding(catalog, rates, tmp_path) -> None:
         prompt, output = draw.choice([1, 16, 1024, 8192]), draw.choice([1, 2, 128, 1024])
         weight, cache = draw.choice(list(SIZES)), draw.choice(list(SIZES))
         found = trnspec.evaluate(
-            "inference", catalog, model=written(tmp_path, shape.config()), on="p5.48xlarge", tp=tp, dp=1, batch=batch,
+            "inference", catalog, model=shape.written(tmp_path), on="p5.48xlarge", tp=tp, dp=1, batch=batch,
             prompt=prompt, output=output, weight_dtype=weight, kv_dtype=cache, calibration="none",
         )  # fmt: skip
 
@@ -141,7 +163,7 @@ def test_speculation(catalog, rates, tmp_path, acceptance, drafted, batch) -> No
     """Leviathan et al. 2023, equation 1: 1 + a + ... + a^k tokens for k steps of the draft and one pass over k + 1 tokens."""
     large, small, tp, prompt, output = Shape(16, 32, 8, 14336), Shape(4, 16, 8, 4096), 2, 1024, 128
     found = trnspec.evaluate(
-        "inference", catalog, model=written(tmp_path, large.config()), draft=written(tmp_path, small.config()),
+        "inference", catalog, model=large.written(tmp_path), draft=small.written(tmp_path),
         acceptance=acceptance, speculate=drafted, on="p5.48xlarge", tp=tp, dp=1, batch=batch, prompt=prompt, output=output,
         calibration="none",
     )  # fmt: skip
@@ -166,7 +188,7 @@ def test_kv_cache_of_a_prompt_is_sent_once(catalog, rates, tmp_path, tp, kv_head
     """Each KV head once, over the links of all ranks of the replica with fewer: here that which prefills or decodes."""
     shape, prompt = Shape(16, 32, kv_heads, 14336), 8192
     found = trnspec.evaluate(
-        "inference", catalog, model=written(tmp_path, shape.config()), on="p5.48xlarge", prefill_on="p5.48xlarge", tp=tp,
+        "inference", catalog, model=shape.written(tmp_path), on="p5.48xlarge", prefill_on="p5.48xlarge", tp=tp,
         prompt=prompt, output=100, calibration="none",
     )  # fmt: skip
 
