@@ -22,6 +22,7 @@ from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import AttentionConvention, Transformer, all_scores, head_flops, transformer
 from trnspec.perf.work.validity import check
+from trnspec.topology.shapes import Torus
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.
 
@@ -280,8 +281,15 @@ SYSTEMS = (
     system((("server", 48.0, 1e11, 0.0), ("network", INF, 5e9, 2e-5)), 96),
 )  # fmt: skip
 
-# Its switches add up what ranks send.
-SYSTEMS = tuple(evolve(s, levels=tuple(evolve(v, reduces=i == 5) for v in s.levels)) for i, s in enumerate(SYSTEMS))
+# Switches of the last one add up what ranks send; two are tori, one of servers in a third dimension.
+SHAPES = {
+    (1, "server"): Torus((4, 4), (1.0,)),
+    (2, "server"): Torus((2, 4), (2.0,)),
+    (2, "ultraserver"): Torus((4, 2, 4), (1.0, 2.0, 2.0)),
+}
+SYSTEMS = tuple(
+    evolve(s, levels=tuple(evolve(v, reduces=i == 5, shape=SHAPES.get((i, v.name))) for v in s.levels)) for i, s in enumerate(SYSTEMS)
+)  # fmt: skip
 
 FITTED = Efficiency(
     matmul=0.7, attention=0.31, matmul_passes=0.4, hidden_passes=11.0, score_passes=0.2, head_passes=3.0,

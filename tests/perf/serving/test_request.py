@@ -10,8 +10,9 @@ from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.serving.decode import decode, mean_context
-from trnspec.perf.serving.forward_pass import IDEAL, MOST, Deployment, power
+from trnspec.perf.serving.decode import decode, mean_context, token_load
+from trnspec.perf.serving.forward_pass import IDEAL, MOST, Deployment, Serving, power
+from trnspec.perf.serving.prefill import prompt_load
 from trnspec.perf.serving.request import serve, transfer_time
 from trnspec.perf.serving.static_graphs import bucket, powers_of_two
 from trnspec.perf.work.transformer import transformer
@@ -73,6 +74,29 @@ def test_stages_work_on_groups_of_the_batch(models, graph):
     # Without decoding each stage has a prompt of its own.
     prompts = serve(model, evolve(two, output=1.0), numbers, IDEAL)
     assert 2.0 / prompts.prefill.total == pytest.approx(prompts.throughput, rel=CLOSE)
+
+
+def test_a_rank_alone_calls_no_collective(models, trn1):
+    model = transformer(models["mixtral-8x7b"])
+    for tp, calls in ((1.0, 0.0), (2.0, 65.0)):
+        plan = Deployment(tp=tp)
+        with_calls, without = (
+            decode(model, plan, trn1, evolve(IDEAL, call=call), mean_context(model, plan)) for call in (1.0, 0.0)
+        )
+        assert calls == pytest.approx(with_calls.total - without.total)
+
+
+def test_scores_that_pass_through_device_memory(models):
+    """Of 4 heads of a rank, 4 bytes for each key: of half of the prompt on average, of all of it where scores are materialized."""
+    model = transformer(models["llama-2-7b"])
+    plan = Deployment(tp=8.0, batch=3.0, prompt=1024.0, output=128.0)
+    written = Serving(score_passes=1.0)
+    for materialized, keys, passes in ((0.0, 512, 4.0), (1.0, 1024, 8.0)):
+        found = prompt_load(model, evolve(plan, materialized=materialized), written).spilled
+        assert 1024 * 4 * keys * passes == pytest.approx(found, rel=CLOSE)
+    assert 0.0 == prompt_load(model, evolve(plan, flash=1.0), written).spilled
+    step = token_load(model, plan, written, mean_context(model, plan))
+    assert 3 * 4 * 1088 * 4.0 == pytest.approx(step.spilled, rel=CLOSE)
 
 
 def test_kv_cache_transfer_over_the_network():
