@@ -4,10 +4,11 @@
 
 Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
-``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its package run once without it and with coverage, then the
-mutant meets those that execute its line, quick ones first, then the remaining ones, as results may be shared between
-tests, then the tests of the modules of other packages that import it, directly or through others, nearest first, and last
-the slow tests of its module.  A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
+``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its folder, then those of its package run once without it
+and with coverage of the package, then the mutant meets those that execute its line, quick ones first, then the remaining
+ones, as results may be shared between tests, then the tests of the modules of other packages that import it, directly or
+through others, nearest first, and last the slow tests of its module.  A mutant survives if all of them pass.  The same
+seed draws the same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -293,10 +294,10 @@ class Copy:
         """Where the seconds of tests are kept."""
         return self.kept / f"{tests.replace('/', '.')}.json"
 
-    def coverage(self, package: str) -> tuple[Path, dict[str, float]]:
-        """Which tests of a package execute which lines, and the seconds of each test."""
-        kept = self.durations(package).with_suffix(".coverage")
-        seconds = self.measured(package, "--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
+    def coverage(self, tests: str, package: str) -> tuple[Path, dict[str, float]]:
+        """Which tests of a folder execute which lines of a package, and the seconds of each test."""
+        kept = self.durations(tests).with_suffix(".coverage")
+        seconds = self.measured(tests, f"--cov={package}", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
         if not kept.exists():
             shutil.move(self.folder / ".coverage", kept)
         return kept, seconds
@@ -310,13 +311,19 @@ class Copy:
         package = package_of(mutant.module)
         if not (ROOT / package).is_dir():  # a module of no package
             return self.survives_callers(mutant, own)
-        kept, seconds = self.coverage(package)
-        passed = {test for test in seconds if test.partition("::")[0] in own}
-        first = executing(kept, mutant.module, mutant.line) - passed
-        files = sorted({test.partition("::")[0] for test in first})
-        if files and not self.passes(mutant, files, first, set(), seconds):
-            return False
-        return self.passes(mutant, [package], None, first | passed, seconds) and self.survives_callers(mutant, own)
+        passed: set[str] = set()
+        nearest = str(Path("tests") / Path(mutant.module).relative_to("trnspec").parent)
+        for tests in dict.fromkeys((nearest, package)):
+            if not (ROOT / tests).is_dir():
+                continue
+            kept, seconds = self.coverage(tests, f"trnspec/{package.removeprefix('tests/')}")
+            passed |= {test for test in seconds if test.partition("::")[0] in own}
+            first = executing(kept, mutant.module, mutant.line) - passed
+            files = sorted({test.partition("::")[0] for test in first})
+            if files and not self.passes(mutant, files, first, set(), seconds):
+                return False
+            passed |= first
+        return self.passes(mutant, [package], None, passed, seconds) and self.survives_callers(mutant, own)
 
     def survives_callers(self, mutant: Mutant, own: list[str]) -> bool:
         """Whether the tests of the callers of a module, and the slow ones of its own, pass in spite of a mutant."""

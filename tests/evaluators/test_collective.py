@@ -80,6 +80,18 @@ def test_all_algorithms_are_reported_the_fastest_first():
     assert all(row["share_of_bound"] <= 100 * (1 + 1e-12) for row in rows.values())
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent"), [("all-reduce", 2 * 15 / 16), ("all-gather", 15 / 16), ("all-to-all", 2.0), ("broadcast", None)]
+)
+def test_the_time_that_training_and_inference_count(kind, sent):
+    """A hop, and what is sent at 128 GB/s, a quarter of 4 links."""
+    for catalog in (CAT, CAT.replace("trainium2", {"memory.bandwidth": None})):
+        found = ideal(catalog, kind=kind, size="1 GiB", on="trn2.48xlarge", ranks=16, stride=4)
+        values = [a.value for a in found.assumptions if a.name == "time_by_level"]
+        known = catalog is CAT and sent is not None
+        assert ([f"{1e3 * (1.5e-6 + sent * GIB / 128e9):.4g} ms"] if known else []) == values
+
+
 @pytest.mark.parametrize(("algorithm", "protocol"), [("rdh", "RDH"), ("recursive", "RDH"), ("ring", "KangaRing")])
 def test_a_measured_protocol_is_found_by_its_name_and_by_its_algorithm(algorithm, protocol):
     found = run(CAT, kind="all-reduce", size="1 MiB", on="trn2.48xlarge", ranks=32, algorithm=algorithm)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from tests.support.engine import everything
 from trnspec.errors import UsageError
-from trnspec.measure import collectives, kernels, timing
+from trnspec.measure import collectives, kernels, layer, timing
 from trnspec.measure.device import Device, chip_of, device_of
 from trnspec.measure.layer import flops
 from trnspec.measure.shapes import FULL, SMALL, AttentionShape
@@ -85,11 +85,29 @@ def test_rates_of_kernels_of_one_microsecond(torch, monkeypatch, device):
 
 def test_flop_of_a_layer():
     """Two for each weight and token, and four for each element of a head, query and key before it."""
-    for layer in (*FULL.layers, *SMALL.layers):
-        size = layer.hidden // layer.heads
-        weights = layer.hidden * (2 * layer.heads + 2 * layer.kv_heads) * size + 3 * layer.hidden * layer.width
-        pairs = layer.seq * (layer.seq + 1) // 2
-        assert flops(layer) == layer.batch * (2 * layer.seq * weights + 4 * pairs * layer.heads * size)
+    for one in (*FULL.layers, *SMALL.layers):
+        size = one.hidden // one.heads
+        weights = one.hidden * (2 * one.heads + 2 * one.kv_heads) * size + 3 * one.hidden * one.width
+        pairs = one.seq * (one.seq + 1) // 2
+        assert flops(one) == one.batch * (2 * one.seq * weights + 4 * pairs * one.heads * size)
+
+
+def test_a_layer_of_three_microseconds(torch, monkeypatch):
+    """The backward computation takes what both take longer than the forward one; its limits are the furthest apart."""
+    times = [Timing(seconds=s * 1e-6, low=s * 5e-7, high=s * 2e-6, calls=2, batches=3) for s in (1.0, 4.0)]
+    monkeypatch.setattr(layer, "measured", lambda *_: times.pop(0))
+    monkeypatch.setattr(layer._LayerWeights, "forward", lambda *_: None)
+    torch.cuda.max_memory_allocated.return_value = 3 * 2**19
+    shape, flop = "1x32x64-h4-2-f128", flops(SMALL.layers[0])
+    for row, (name, rate, us, spread) in zip(
+        layer.layers(GPU, SMALL),
+        [("layer_forward", flop, "1", "0.5 to 2"), ("layer_backward", 2 * flop / 3, "3", "0 to 7.5")],
+        strict=True,
+    ):
+        assert row == {
+            "id": f"{name}-bf16-{shape}", "op": name, "precision": "bf16", "shape": shape, "time_us": us, "peak_mib": "1.5",
+            "tflops_per_chip": f"{rate / 1e6:.6g}", "saved_mib": "0", "note": f"median of 3 batches of 2 calls; {spread} us",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("least", [0.0, 1e-3])

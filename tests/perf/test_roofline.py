@@ -72,6 +72,10 @@ def test_a_large_matrix_multiplication_is_bound_by_computation():
     # The rate follows from a clock of 2.4 GHz, which is anything from 2.35 to 2.45.
     elements = 8 * 128 * 128 * 2
     assert (2.35e9 * elements, 2.45e9 * elements) == pytest.approx((rate.low, rate.high), rel=1e-12)
+    # The bandwidth is 2.9 TB/s, anything from 2.85 to 2.95.
+    ridge_point = found.answer("ridge_point")
+    ends = (rate.low / 2.95e12, rate.high / 2.85e12)
+    assert ends == pytest.approx((ridge_point.low, ridge_point.high), rel=1e-12)
 
 
 def test_sparse_operands():

@@ -195,7 +195,7 @@ def test_pools_are_apart() -> None:
 
 SPLIT = {"model": "llama-3.1-70b", "tpot": "80ms", "ttft": "3s", "tp": (32,), "pp": (2,), "chunk": (512,), "kv_dtype": "fp8",
          "draft": "llama-3.2-1b"}  # fmt: skip
-HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,)}
+HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,), "weight_dtype": "fp8"}
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,)}
                                 "--max-num-batched-tokens": "512", "--max-model-len": "2304"}, "", ""),
         *((HALF_A_SERVER | {"framework": framework}, f"CUDA_VISIBLE_DEVICES=0,1,2,3 {command} ", options, " --port 8000",
            "the next one has GPUs 4 to 7 and port 8001") for framework, command, options in (
-            ("vllm", "vllm serve", {"--tensor-parallel-size": "4", "--max-model-len": "2304"}),
-            ("sglang", "python -m sglang.launch_server", {"--tp-size": "4", "--context-length": "2304"}),
+            ("vllm", "vllm serve", {"--tensor-parallel-size": "4", "--quantization": "fp8"}),
+            ("sglang", "python -m sglang.launch_server", {"--tp-size": "4", "--context-length": "2304", "--quantization": "fp8"}),
             ("trtllm", "trtllm-serve", {"--tp_size": "4", "--max_seq_len": "2304", "--max_num_tokens": "8192"}),
         )),
         ({"tp": (8,), "framework": "nxd-inference"}, "NEURON_RT_VISIBLE_CORES=0-7 vllm serve ",

@@ -127,6 +127,13 @@ def test_a_ring_passes_every_position_once_by_single_hops(sizes, closed):
 
 
 @pytest.mark.parametrize(
+    ("shape", "chips", "rings"), [(Ring(600), 600, 1), (Ring(700), 600, 0), (Chain(600), 600, 0)], ids=str
+)
+def test_many_chips_of_one_axis_have_a_ring_if_it_is_closed(shape, chips, rings):
+    assert [tuple(range(chips))] * rings == list(Routes(shape).rings_through(tuple(range(chips))))
+
+
+@pytest.mark.parametrize(
     ("kind", "sizes"),
     [
         *((kind, (16, 20, 28)) for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")),
