@@ -1,11 +1,10 @@
-"""docs/tutorial/ask.md does what it says, block by block; and the answers to five questions stay short."""
+"""docs/tutorial/ask.md: the answers to five questions stay short."""
 
 import re
 
 import pytest
 
-from tests.docs.conftest import Runner, blocks
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 
 PAGE = ROOT / "docs" / "tutorial" / "ask.md"
 
@@ -26,32 +25,3 @@ def test_answers_are_short(question) -> None:
 
     assert first is not None
     assert 1 <= len(re.findall(r"^(?:>>>|\.\.\.|\$) ", first[1], re.MULTILINE)) <= 2
-
-
-# The runner itself.
-
-
-@pytest.fixture
-def runner(tmp_path, monkeypatch, capsys) -> Runner:
-    return Runner(Here(tmp_path, monkeypatch, capsys))
-
-
-def page(folder, text):
-    file = folder / "page.md"
-    file.write_text(text)
-    return blocks(file)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```python\n>>> 1 + 1\n3\n```\n", "```python\n>>> 1 + 1\n```\n", "```python\nassert False\n```\n",
-        "```console\n$ trnspec --version\ntrnspec 0\n```\n", "```console\n$ trnspec show nothing\n```\n",
-        "```console\n$ ls\n```\n",
-    ],
-)  # fmt: skip
-def test_runner_sees_a_difference(runner, tmp_path, text) -> None:
-    (block,) = page(tmp_path, text)
-
-    with pytest.raises(AssertionError):
-        runner.run(block)

@@ -129,7 +129,3 @@ def test_provider() -> None:
         known.provider(v) for v in (KIND, no_good, CODE, SIZE, COUNT, SHORT)
     }
     assert "the plugin one" == Registry.of([ONE]).provider(COUNT)
-
-
-def test_functions_are_imported_when_they_are_loaded() -> None:
-    assert (3, "1") == (SIZE.load()("abc"), SHORT.load()(1))

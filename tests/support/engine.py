@@ -129,17 +129,7 @@ LATENT = Dimensions(
 
 @frozen(kw_only=True)
 class Parts:
-    """FLOP by operation of a transformer, of one layer or of all.
-
-    Attributes:
-        projections: Attention projections.
-        scores: Queries times keys, and attention weights times values.
-        mlp: Dense feed-forward network.
-        experts: Routed experts that tokens are sent to.
-        shared: Shared experts.
-        router: Router.
-        head: Output matrix and other matrices outside the layers.
-    """
+    """FLOP by operation of a transformer, of one layer or of all; the head has all matrices outside the layers."""
 
     projections: Number = 0.0
     scores: Number = 0.0
@@ -161,14 +151,7 @@ class Parts:
 
 
 def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
-    """FLOP of the operations of one layer, forward.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed.
-        context: Keys that a token attends to on average, when decoding, tokens in the KV cache.
-        expert: 1.0 for an MoE layer, 0.0 for a dense one.
-    """
+    """FLOP of the operations of one layer, forward, with 1.0 for an MoE layer; a token attends to ``context`` keys on average."""
     dense = 1.0 - expert
     return Parts(
         projections=2.0 * tokens * d.attention_weights,
@@ -183,15 +166,7 @@ def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number =
 def forward_flops(
     d: Dimensions, tokens: Number, seq: Number, convention: AttentionConvention, logits: Number | None = None
 ) -> Parts:
-    """FLOP of a forward pass: all layers and the output.
-
-    Args:
-        d: The transformer.
-        tokens: Tokens computed, over all sequences.
-        seq: Tokens of a sequence; with ``full`` this is also the context of a decoded token.
-        convention: ``full`` or ``causal``.
-        logits: Tokens that get logits; all by default.
-    """
+    """FLOP of a forward pass of the tokens of all sequences: all layers and the output of those with logits, by default all."""
     dense = d.layers - d.expert_layers
     return Parts(
         projections=2.0 * tokens * d.layers * d.attention_weights,

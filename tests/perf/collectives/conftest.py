@@ -3,15 +3,16 @@
 import functools
 
 import pytest
+from attrs import evolve
 from inferentia import catalog as inferentia
 from nvidia_catalog import catalog as nvidia
 
+from tests.support.engine import system as levelled
 from trnspec.api import graph
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.groups import LinkRates
 from trnspec.perf.collectives.timing import time_plan
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Level, LoweredSystem
 
 GIB = 2.0**30
 PASSES = ("all-reduce", "all-gather", "reduce-scatter")
@@ -40,28 +41,12 @@ def servers():
 
 def on(shape, link=10.0, degree=2.0, per_chip=1.0, latency=0.0):
     """A server of one fabric whose links carry ``link``."""
-    level = Level(
-        name="server",
-        ranks=shape.nodes * per_chip,
-        rate=link * degree / per_chip,
-        latency=latency,
-        shape=shape,
-        place="p",
-    )
-    inner = (Level(name="chip", ranks=per_chip, rate=1e6, place="m"),) if per_chip > 1 else ()
-    return LoweredSystem(
-        name="made",
-        chip="chip",
-        chips=float(shape.nodes),
-        servers=1.0,
-        ranks=shape.nodes * per_chip,
-        ranks_per_chip=per_chip,
-        lnc=0.0,
-        rates={},
-        published={},
-        capacity=1.0,
-        bandwidth=1.0,
-        levels=(*inner, level),
+    ranks = shape.nodes * per_chip
+    inner = (("chip", per_chip, 1e6, 0.0),) if per_chip > 1 else ()
+    made = levelled((*inner, ("server", ranks, link * degree / per_chip, latency)), ranks)
+    *chip, level = made.levels
+    return evolve(
+        made, chips=float(shape.nodes), ranks_per_chip=per_chip, levels=(*chip, evolve(level, shape=shape, place="p"))
     )
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
 from tests.perf.collectives.conftest import GIB, KINDS, PASSES, near, on, servers, system, timings
-from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound, bus_factor
@@ -15,7 +14,7 @@ from trnspec.perf.collectives.groups import LinkRates, fabric_level, group
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.timing import fastest
 from trnspec.perf.lowering.machine import UNKNOWN
-from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
 SYSTEMS = [*servers(), "trn1.2xlarge*4", "trn1.32xlarge*4", "trn2-ultraserver*2"]
@@ -181,28 +180,6 @@ def test_no_algorithm_of_any_group_is_faster_than_the_bound(name, kind, size, st
     assert found
     assert all(least.time <= t.time * (1 + 1e-12) for t in found), least
     assert all(near(t.time) == t.latency + sum(s for _, s in t.transfers) for t in found)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "shape", [Mesh((3, 4)), Explicit([[1, 2], [0, 2, 3], [0, 1], [1]]), FullyConnected(5)], ids=str
-)
-def test_other_shapes_keep_their_bounds(shape, kind):
-    where = on(shape, degree=3.0, per_chip=2.0)
-    for of in (group(where), group(where, 2)):
-        least = bound(where, of, kind, GIB).time
-        assert 0.0 < least
-        assert all(least <= t.time * (1 + 1e-12) for t in timings(where, of, kind, GIB))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_twice_the_rates_and_half_the_latency_take_exactly_half(kind):
-    slow = system("trn2-ultraserver*2")
-    fast = evolve(slow, levels=tuple(evolve(v, rate=v.rate * 2, latency=v.latency / 2) for v in slow.levels))
-
-    before, after = (timings(s, group(s), kind, GIB) for s in (slow, fast))
-
-    assert {t.algorithm: t.time / 2 for t in before} == {t.algorithm: t.time for t in after}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,15 +11,9 @@ import math
 
 
 def taken(algorithm: str, kind: str, size: float, n: int, alpha: float, beta: float) -> float:
-    """One or two passes around a ring, by halving and doubling, or directly.
+    """One or two passes around a ring, by halving and doubling (n a power of two), or directly.
 
-    Args:
-        algorithm: ``ring``, ``bidirectional-ring``, ``recursive`` for n a power of two, or ``direct``.
-        kind: All-reduce, all-gather, reduce-scatter or all-to-all.
-        size: S.
-        n: Ranks.
-        alpha: Latency of a step.
-        beta: One link of a ring, of which a pair has one; else all that a rank sends.
+    ``beta`` is one link of a ring, of which a pair has one; else all that a rank sends.
     """
     steps = {"ring": n - 1, "bidirectional-ring": n // 2, "recursive": n.bit_length() - 1, "direct": 1}[algorithm]
     share = (n - 1) / n

@@ -59,14 +59,6 @@ def test_an_ideal_step_has_the_least_traffic() -> None:
             assert e.step(evolve(least, **changes)).total >= total * (1 - 1e-12), (changes, x)
 
 
-def test_dense_models_have_none_of_it() -> None:
-    plain = Layout(tp=8, dp=8, seq=4096, global_batch=512)
-    on = estimator("llama-8b", P5)
-    for changes in ({"dispatch": "per-copy"}, {"expert_overlap": False}, {"imbalance": 2.0}, {"expert_tp": 1}):
-        assert on.step(evolve(plain, **changes)) == on.step(plain)
-        assert on.memory(evolve(plain, **changes)) == on.memory(plain)
-
-
 @pytest.mark.parametrize(
     "given", [{"imbalance": 0.5}, {"imbalance": [1.0, np.nan]}, {"capacity_factor": [1.0, np.inf]}]
 )

@@ -8,11 +8,20 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.perf.oracles.pipelines import folded_inputs, inputs, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.perf.oracles.pipelines import (
+    folded_inputs,
+    gpipe,
+    inputs,
+    one_forward_one_backward,
+    span,
+    v_shaped,
+    zero_bubble,
+)
 from tests.support.engine import FITTED, SYSTEMS, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, microbatch, step
 from trnspec.perf.training.timeline import (
     COMMUNICATION,
@@ -64,29 +73,6 @@ def check(drawn: Timeline, total: float) -> None:
         assert all(ends[MicrobatchPass(*each)] <= start * (1 + 1e-12) for each in needed)
 
 
-@given(p=st.integers(1, 6), rounds=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES, head=TIMES, end=TIMES)
-@settings(max_examples=25)
-def test_fused_schedules_take_their_closed_form(p, rounds, v, f, b, head, end) -> None:
-    """``m (F + B + head) + (p - 1) (F + B) / v``, and nothing that the events do not have."""
-    m = p * rounds
-    v = v if p > 1 else 1
-    total = m * (f + b + head) + (p - 1) * (f + b) / v + end
-    drawn = timeline(passes("interleaved" if v > 1 else "1f1b", p, m, v, f=f, b=b, head=head, end=end), total)
-
-    check(drawn, total)
-    assert not [e for e in drawn.events if e.name == SLACK]
-
-
-@given(p=st.integers(2, 6), m=st.integers(1, 12), f=TIMES, b=TIMES, head=TIMES)
-@settings(max_examples=20)
-def test_gpipe_takes_its_closed_form_and_stores_all_microbatches(p, m, f, b, head) -> None:
-    total = m * (f + b + head) + (p - 1) * (f + b)
-    drawn = timeline(passes("gpipe", p, m, f=f, b=b, head=head), total)
-
-    check(drawn, total)
-    assert [m] * p == [max(held for _, held in drawn.in_flight(stage)) for stage in range(p)]
-
-
 def test_closed_form_minus_executed_time() -> None:
     drawn = timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
 
@@ -113,13 +99,13 @@ def test_refused(schedule, p, m, v, total, reason, place) -> None:
 
 
 @given(
-    schedule=st.sampled_from(["1f1b", "interleaved", "zb1p", "zb2p", *V_SHAPED]), p=st.integers(2, 5), rounds=st.integers(1, 4),
+    schedule=st.sampled_from(["1f1b", "interleaved", "gpipe", "zb1p", "zb2p", *V_SHAPED]), p=st.integers(1, 5), rounds=st.integers(1, 4),
     w=st.floats(0.1, 1.0), f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), head=st.floats(0.0, 3.0), data=st.data(),
 )  # fmt: skip
 @settings(max_examples=60)
 def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) -> None:
     """The events take as long as an execution of their own, in which each chunk takes its own time."""
-    fused, is_v_shaped = schedule in ("1f1b", "interleaved"), schedule in V_SHAPED
+    fused, is_v_shaped = schedule in FUSED, schedule in V_SHAPED
     v, m = 2 if is_v_shaped or schedule == "interleaved" else 1, p * rounds
     shares = data.draw(st.lists(st.floats(0.1, 1.0), min_size=p * v, max_size=p * v))
     times = {"F": f, "B": b, "W": 0.0 if fused else w}
@@ -132,6 +118,8 @@ def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) 
 
     if is_v_shaped:
         orders = v_shaped(p, m, schedule)
+    elif schedule == "gpipe":
+        orders = gpipe(p, m)
     else:
         orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
     total = span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
@@ -141,14 +129,19 @@ def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) 
     assert not [e for e in drawn.events if e.name == SLACK]
 
 
-@pytest.mark.parametrize(("p", "m", "v"), [(1, 4, 1), (4, 8, 1), (4, 2, 1), (4, 8, 2), (4, 12, 3), (2, 2, 2)])
-def test_chunks_in_flight(p, m, v) -> None:
-    """At most ``p - k`` microbatches in 1F1B, ``(v - 1) p + 2 (p - k) - 1`` chunks interleaved; none at the end."""
-    total = m * 3.0 + (p - 1) * 3.0 / v
-    drawn = timeline(passes("interleaved" if v > 1 else "1f1b", p, m, v), total)
+@pytest.mark.parametrize(
+    ("schedule", "p", "m", "v"),
+    [("1f1b", 1, 4, 1), ("1f1b", 4, 8, 1), ("1f1b", 4, 2, 1), ("gpipe", 4, 8, 1), ("interleaved", 4, 8, 2),
+     ("interleaved", 4, 12, 3), ("interleaved", 2, 2, 2)],
+)  # fmt: skip
+def test_chunks_in_flight(schedule, p, m, v) -> None:
+    """At most ``p - k`` microbatches in 1F1B, all in GPipe, ``(v - 1) p + 2 (p - k) - 1`` chunks interleaved; none at the end."""
+    drawn = timeline(passes(schedule, p, m, v), m * 3.0 + (p - 1) * 3.0 / v)
     for stage in range(p):
         levels = drawn.in_flight(stage)
-        most = min(m, p - stage) if v == 1 else min(m * v, (v - 1) * p + 2 * (p - stage) - 1)
+        most = (
+            min(m * v, (v - 1) * p + 2 * (p - stage) - 1) if v > 1 else m if schedule == "gpipe" else min(m, p - stage)
+        )
 
         assert most == max(count for _, count in levels)
         assert 0 == levels[-1][1]

@@ -6,27 +6,10 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.perf.oracles.pipelines import chunks
 from tests.support.engine import LATENT, layout
-from trnspec.perf.work.layout import Layout, extreme_layers, stage_layers
+from trnspec.perf.work.layout import extreme_layers, stage_layers
 from trnspec.perf.work.memory import peak_memory, training_memory
-
-
-def sizes(layers: int, chunks: int) -> list[int]:
-    """Layers of each chunk, handed out one by one."""
-    dealt = [layers // chunks] * chunks
-    for chunk in [*range(1, chunks - 1), 0][: layers - sum(dealt)]:
-        dealt[chunk] += 1
-    return dealt
-
-
-def stages(layers: int, split: Layout) -> list[list[range]]:
-    """The layers of the chunks of each stage."""
-    pp = int(split.pp)
-    count = 2 * pp if split.pipeline.v_shape else pp * int(split.interleave)
-    starts = list(itertools.accumulate(sizes(layers, count), initial=0))
-    chunks = [range(a, b) for a, b in itertools.pairwise(starts)]
-    return [[chunks[k], chunks[-1 - k]] if split.pipeline.v_shape else chunks[k::pp] for k in range(pp)]
-
 
 SPLITS = st.builds(
     lambda pp, kind: layout(pp=pp, interleave=max(1, kind), schedule="1f1b" if kind else "zbv"),
@@ -39,8 +22,8 @@ def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
     dense = min(dense, layers)
     d = evolve(LATENT, layers=float(layers), expert_layers=float(layers - dense))
     expected = []
-    for chunks in stages(layers, split):
-        mine = list(itertools.chain(*chunks))
+    for stage in range(int(split.pp)):
+        mine = list(itertools.chain(*chunks(split, stage, layers)))
         expected.append((sum(i < dense for i in mine), sum(i >= dense for i in mine)))
     assert expected == [stage_layers(d, split, float(k)) for k in range(int(split.pp))]
     each = [a + b for a, b in expected]
