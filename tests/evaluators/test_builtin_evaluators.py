@@ -23,12 +23,8 @@ class TestTraining(BuiltinConformance):
     )  # fmt: skip
     bad = (
         ({**LLAMA, "tp": 64, "dp": 16, "global_batch": 1024}, "heads-not-divisible"),
-        ({**LLAMA, "tp": 8, "global_batch": 1000}, "batch-not-divisible"),
         ({**LLAMA, "model": "llama-3.1-405b", "tp": 32, "global_batch": 1024}, "does-not-fit"),
         ({**LLAMA, "on": "trn3-gen1-server", "tp": 16, "global_batch": 64}, "unknown-figure"),
-        ({**LLAMA, "global_batch": 1024, "chips": 17}, "chip-count"),
-        ({**LLAMA, "global_batch": 1024, "calibration": "nobodys"}, "misuse"),
-        ({**LLAMA, "model": "llama-9", "global_batch": 1024}, "misuse"),
         ({**LLAMA}, "misuse"),
     )
 
@@ -45,8 +41,6 @@ class TestMemory(BuiltinConformance):
     )
     bad = (
         ({**LLAMA, "tp": 64}, "heads-not-divisible"),
-        ({**LLAMA, "tp": 0}, "misuse"),
-        ({**LLAMA, "model": "llama-9"}, "misuse"),
         ({**LLAMA, "on": "trn1.32xlarge*"}, "misuse"),
     )
 
@@ -66,7 +60,6 @@ class TestRoofline(BuiltinConformance):
     )  # fmt: skip
     bad = (
         ({"on": "trainium1", "dtype": "mxfp4"}, "unknown-figure"),
-        ({"on": "trainium9"}, "misuse"),
         ({"on": "trainium1", "matmul": "4096x4096"}, "misuse"),
     )
 
@@ -83,7 +76,6 @@ class TestCollective(BuiltinConformance):
     bad = (
         ({"kind": "all-reduce", "size": "64 MiB", "on": "trn1.32xlarge", "ranks": 64}, "rank-count"),
         ({"kind": "all-reduce", "size": "64 MiB", "on": "trn3-gen1-server"}, "unknown-figure"),
-        ({"kind": "all-reduce", "size": "64 TFLOPS", "on": "trn1.32xlarge"}, "misuse"),
         ({"kind": "all-reduce", "size": "64 MiB", "on": "trn1.32xlarg"}, "misuse"),
     )
 
@@ -101,7 +93,5 @@ class TestInference(BuiltinConformance):
     bad = (
         ({"model": "llama-3.1-405b", "on": "trn1.32xlarge"}, "does-not-fit"),
         ({"model": "bert-large", "on": "trn1.32xlarge"}, "not-a-decoder"),
-        ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 0}, "misuse"),
         ({"model": "llama-3.1-8b", "on": "trn2.48xlarge", "kv_dtype": "fp3"}, "unknown-type"),
-        ({"model": "llama-9", "on": "trn2.48xlarge"}, "misuse"),
     )

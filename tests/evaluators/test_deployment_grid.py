@@ -30,18 +30,6 @@ GRIDS = {
         "model": "gpt-oss-20b", "on": "trn2.48xlarge", "prompt": [1000, 5000], "output": [64], "tp": [1, 4, 8], "pp": [1, 2],
         "ep": [1, 2, 3, 4], "batch": [1, 3, 64], "chunk": [None, 512], "weight_dtype": [None, "fp8"],
     },
-    "compiled": {
-        "model": "mixtral-8x7b", "on": "trn1.32xlarge", "framework": "nxd-inference", "prompt": [100, 129, 4000],
-        "output": [2, 100], "tp": [3, 8, 32], "pp": [1], "batch": [1, 3, 16, 100],
-    },
-    "static, with a draft": {
-        "model": "llama-3.1-8b", "on": "trn1.32xlarge", "draft": "llama-3.2-1b", "batching": "static", "prefill_batch": 2,
-        "reserve": "5%", "tp": [2, 8], "pp": [1, 2], "batch": [1, 2, 5, 64], "prefix_hit": 0.3,
-    },
-    "two pools": {
-        "model": "llama-3.1-8b", "on": "trn2.3xlarge", "prefill_on": "trn1.2xlarge", "tp": [1, 4], "pp": [1, 2, 4],
-        "batch": [1, 8, 4000], "output": [1, 64], "weight_dtype": ["fp8", None],
-    },
     "servers on GPUs": {
         "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
         "batch": [1, 64, 2000], "output": [1, 300], "weight_dtype": [None, "mxfp4"],
@@ -52,25 +40,14 @@ GRIDS = {
 EVERYTHING = Catalog(everything())
 
 
-def prepared(name: str):
-    (one,) = grids(EVERYTHING, **GRIDS[name])
-    return one
-
-
-def columns(grid, first: int, end: int, measures=tuple(ANSWERS)):
-    """Reasons and measures of some deployments, in order."""
-    found = list(blocks(grid, grid.columns, first, end, measures))
-    assert [start for start, *_ in found] == sorted(start for start, *_ in found)
-    codes = np.concatenate([codes for _, codes, _ in found])
-    names = found[0][2]
-    return [grid.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
-
-
 @functools.cache
 def whole(name: str):
     """A grid with all reasons and measures."""
-    grid = prepared(name)
-    return grid, *columns(grid, 0, grid.size)
+    (grid,) = grids(EVERYTHING, **GRIDS[name])
+    found = list(blocks(grid, grid.columns, 0, grid.size, tuple(ANSWERS)))
+    assert [start for start, *_ in found] == sorted(start for start, *_ in found)
+    codes = np.concatenate([codes for _, codes, _ in found])
+    return grid, [grid.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in ANSWERS}
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -87,37 +64,6 @@ def test_each_is_the_single_call(name, share) -> None:
     assert reason == reasons[number]
     if one is not None:
         assert {n: one[answer] for n, answer in ANSWERS.items()} == {n: c[number] for n, c in values.items()}
-
-
-def test_reasons() -> None:
-    found = {name: set(whole(name)[1]) for name in GRIDS}
-
-    assert all("" in reasons for reasons in found.values())
-    assert {
-        "", "rank-count", "heads-not-divisible", "layers-not-divisible", "experts-not-divisible", "does-not-fit",
-    } == set().union(*found.values())  # fmt: skip
-
-
-@pytest.mark.parametrize("name", GRIDS)
-@settings(max_examples=4)
-@given(data=st.data())
-def test_pruning_does_not_change_results(name, data) -> None:
-    grid, reasons, values = whole(name)
-    limits = {n: data.draw(st.integers(1, 60)) for n in ("_CHUNK",)}
-    first, end = sorted(data.draw(st.tuples(*[st.integers(0, min(grid.size, 150))] * 2)))
-    with pytest.MonkeyPatch.context() as patch:
-        for limit, value in {**limits, "_CONSECUTIVE": 100}.items():
-            patch.setattr(of_blocks, limit, value)
-        if first == end:
-            assert not list(blocks(grid, grid.columns, first, end, ()))
-            return
-        some, of_some = columns(grid, first, end)
-
-    valid = [i for i, reason in enumerate(some) if not reason]
-    assert reasons[first:end] == some
-    assert {n: c[first:end][valid].tolist() for n, c in values.items()} == {
-        n: c[valid].tolist() for n, c in of_some.items()
-    }
 
 
 @pytest.mark.parametrize("region", [700, 1 << 17])

@@ -100,10 +100,7 @@ def test_inference_keeps_weights_and_cache():
         ({"model": "bert-large", "seq": 513}, "context", "seq"),
         ({"model": "gpt2", "mode": "inference", "seq": 1024, "context": 1025, "tp": 4}, "context", "context"),
         ({"model": "gpt2", "mode": "inference", "seq": 1024, "prefill": 1025, "tp": 4}, "context", "prefill"),
-        ({"pp": 4, "interleave": 3, "tp": 4}, "layers-not-divisible", "pp"),
         ({"pp": 8, "interleave": 2, "microbatches": 9}, "microbatches-not-divisible", "microbatches"),
-        ({"model": "mixtral-8x7b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
-        ({"seq": 1001, "cp": 2}, "sequence-not-divisible", "cp"),
     ],
 )
 def test_refusals(question, reason, place):
