@@ -8,6 +8,7 @@ import pytest
 
 from tests.docs.conftest import Runner, blocks
 from tests.support.programs import DATA, ROOT, Here, few_plans
+from trnspec.mcp.server import TOOLS
 
 DOCS = ROOT / "docs"
 
@@ -15,7 +16,7 @@ ELSEWHERE = {
     "tutorial/write-an-evaluator.md": "test_evaluate.py", "reference/evaluate.md": "test_evaluate.py",
     "reference/calibrate.md": "test_calibrate.py", "tutorial/add-a-generation.md": "test_plugins.py",
     "tutorial/add-a-kind.md": "test_plugins.py", "tutorial/write-a-rule.md": "test_plugins.py",
-    "tutorial/write-an-exporter.md": "test_plugins.py", "how-to/connect-an-agent.md": "test_connect_an_agent.py",
+    "tutorial/write-an-exporter.md": "test_plugins.py", "how-to/connect-an-agent.md": "test_pages.py",
     "how-to/test-a-catalog.md": "test_plugins.py",
 }  # fmt: skip
 """Pages that need more than a folder of their own, and the module that runs them."""
@@ -86,3 +87,44 @@ def test_every_block(page, tmp_path, monkeypatch, capsys) -> None:
 def test_the_lists_above_have_pages() -> None:
     assert {*ELSEWHERE, *FRAGMENTS, *SLOW, *PREPARED} <= set(PAGES)
     assert all((ROOT / "tests" / "docs" / module).is_file() for module in ELSEWHERE.values())
+
+
+QUESTIONS = (
+    "Which system has the most HBM per chip?",
+    "How many bf16 FLOPs per byte of HBM bandwidth does each chip have?",
+    "What changed for Trn1 between March 2023 and March 2024, and according to which source?",
+    "What is the bisection bandwidth of an UltraServer?",
+    "Which figures come from third parties?",
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_short(question) -> None:
+    """At most two lines of code for each question, counted in its first block."""
+    section = (
+        (DOCS / "tutorial" / "ask.md")
+        .read_text(encoding="utf-8")
+        .partition(f"## {question}\n")[2]
+        .partition("\n## ")[0]
+    )
+    first = re.search(r"```\w+\n(.*?)```", section, re.DOTALL)
+
+    assert first is not None
+    assert 1 <= len(re.findall(r"^(?:>>>|\.\.\.|\$) ", first[1], re.MULTILINE)) <= 2
+
+
+AGENTS = DOCS / "how-to" / "connect-an-agent.md"
+
+
+def test_connect_an_agent(tmp_path, monkeypatch, capfd) -> None:
+    """The client gives the server its standard error, which has to be a file."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    runner = Runner(Here(tmp_path, monkeypatch, capfd))
+    for block in blocks(AGENTS):
+        runner.run(block)
+
+
+def test_the_page_for_agents_has_every_tool() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `", AGENTS.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert rows == [tool.__name__ for tool in TOOLS]

@@ -5,13 +5,13 @@ import math
 import pytest
 
 from tests.support.engine import everything, shipped
-from tests.support.evaluations import keywords, parts
+from tests.support.evaluations import assumed, keywords, parts
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.training import TrainingQuestion, host_rate
+from trnspec.evaluators.training import EXPERT_INPUTS, TrainingQuestion, host_rate
 from trnspec.evaluators.training import run as training_
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS
@@ -220,3 +220,47 @@ def test_where_the_sequence_is_split_by_default(split, given):
     question = TrainingQuestion(model="llama-3.1-8b", on="trn1.32xlarge", global_batch=8, **given)
 
     assert split == question.layout(32).sequence_parallel
+
+
+# Experts.
+
+EXPERTS_ON = {"on": "trn2.48xlarge*4", "model": "mixtral-8x7b", "seq": 4096}
+EXPERT_STEP = {**EXPERTS_ON, "global_batch": 256, "must_fit": False, "calibration": "none"}
+
+
+def test_whole_experts() -> None:
+    split = asked(**EXPERT_STEP, tp=4, ep=8, expert_overlap=False)
+    whole = asked(**EXPERT_STEP, tp=4, ep=8, expert_tp=1, expert_overlap=False)
+
+    assert (split.inputs["expert_tp"], whole.inputs["expert_tp"]) == (4, 1)
+    assert parts(whole, "step_time")["tensor"] < parts(split, "step_time")["tensor"]
+    assert whole["memory"] > split["memory"]
+    # Four times the ranks of expert parallelism, so the same weights of experts on each.
+    memory = [evaluate("memory", shipped(), **EXPERTS_ON, tp=4, ep=ep, expert_tp=t) for ep, t in ((2, None), (8, 1))]
+    assert {p.value for m in memory for p in m.parts if p.name == "weights"} == {memory[0].parts[0].value}
+
+
+def test_dense_models_do_not_use_them() -> None:
+    dense = EXPERT_STEP | {"model": "llama-3.1-8b", "tp": 4}
+    plain = asked(**dense)
+    found = asked(**dense, imbalance=1.2, dispatch="per-copy")
+
+    assert found["step_time"] == plain["step_time"]
+    assert not {*EXPERT_INPUTS} & {*plain.inputs, *found.inputs}
+    assert not {"dispatch", "experts"} & {*assumed(plain)}
+    assert assumed(found)["not_used"] == "imbalance, dispatch"
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "more", "place"),
+    [
+        ("training", {"tp": 4, "ep": 8, "expert_tp": 3}, "expert_tp"),
+        ("training", {"tp": 8, "ep": 64}, "ep"),
+        ("memory", {"tp": 4, "ep": 8, "expert_tp": 8}, "expert_tp"),
+    ],
+)
+def test_refuses_invalid_expert_layouts(evaluator, more, place) -> None:
+    question = EXPERT_STEP if evaluator == "training" else EXPERTS_ON
+    with pytest.raises(RefusalError) as refused:
+        evaluate(evaluator, shipped(), **question, **more)
+    assert (refused.value.reason, refused.value.place) == ("experts-not-divisible", place)
