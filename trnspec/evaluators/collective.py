@@ -207,7 +207,7 @@ def _measured(
     measured = _protocols(known, system, q, count, size)
     if not measured:
         return Calibrated(), ()
-    at = known.of_collective(q.kind, collective_inputs(system, size, float(count)))
+    at = known.at(collective_inputs(system, size, float(count)), collective=q.kind)
     row = nearest_row(catalog.graph, known.name, {"size": max(size, 1.0), "ranks": float(count)}, collective=q.kind)
     return evolve(at, evidence=evolve(at.evidence, nearest=row)), measured
 

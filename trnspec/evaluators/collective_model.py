@@ -95,7 +95,7 @@ def _both(  # noqa: PLR0917  # a collective
         return
     ideal = machine(system, IDEAL, next(iter(system.rates)))
     if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
-        kind = known.of_collective("all-reduce", collective_inputs(system, size, float(ranks))).evidence.kind
+        kind = known.at(collective_inputs(system, size, float(ranks)), collective="all-reduce").evidence.kind
         counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
         why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
         measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"

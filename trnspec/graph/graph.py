@@ -122,7 +122,7 @@ class Graph:
         """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""
         own = self.aliases.get(name)
         node = None if own is None else self.nodes[own]
-        return node if node is None or target is None or node.is_of(target) else None
+        return node if node is None or target is None or isinstance(node.spec, target) else None
 
     def named(self, name: str) -> Node[Any]:
         """The node of that name or alias.

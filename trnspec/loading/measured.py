@@ -27,15 +27,12 @@ class MeasuredRow:
     Attributes:
         line: The line on which it ends, from 1.
         cells: Text of each cell by column; empty where nothing is stated.
+        id: Its name: the column ``id``, or its line.
     """
 
     line: int
     cells: Mapping[str, str]
-
-    @property
-    def id(self) -> str:
-        """Its name: the column ``id``, or its line."""
-        return self.cells.get("id") or f"line {self.line}"
+    id: str
 
 
 @frozen(repr=False)
@@ -123,7 +120,8 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
                 if None not in cells:
                     fault = "fewer cells than columns; end the row with commas"
                 raise UsageError(f"{name or path}:{reader.line_num}: {fault}")
-            rows.append(MeasuredRow(reader.line_num, {column: text or "" for column, text in cells.items()}))
+            stated, line = {column: text or "" for column, text in cells.items()}, reader.line_num
+            rows.append(MeasuredRow(line, stated, stated.get("id") or f"line {line}"))
     except csv.Error as error:
         raise UsageError(f"{name or path}: cannot be read: {error}") from error
     return MeasuredTable(name or str(path), columns, tuple(rows), lines)

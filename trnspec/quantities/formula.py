@@ -130,7 +130,7 @@ def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
 
 @define
 class _Parser:
-    """Recursive descent over the three levels of the grammar."""
+    """Recursive descent over the levels of the grammar."""
 
     text: str
     units: UnitTable

@@ -367,7 +367,7 @@ def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibr
 def _of_collective(
     _graph: Graph, case: CollectiveCase, _part: Part, known: Calibrated
 ) -> tuple[float, float, Evidence]:
-    at = known.of_collective(case.kind, case.inputs)
+    at = known.at(case.inputs, collective=case.kind)
     return at.low, at.high, at.evidence.kind
 
 

@@ -56,28 +56,29 @@ class ErrorInterval:
     groups: tuple[ErrorGroup, ...] = ()
     error: GroupError | None = None
 
-    def of(self, scale: str, *, experts: bool | None) -> ErrorInterval:
-        """The interval of the group for a scale and for models with or without experts; the pooled one without such a group.
+    def of(self, scale: str, *, experts: bool | None = None, size: float = 0.0) -> ErrorInterval:
+        """The interval of the nearest group of rows; the pooled one without such a group.
 
-        The group that states both comes before one that states one of them.  A group is wider or narrower than all rows; the
+        Of groups for a scale and for models with or without experts, that which states both comes before one that states one
+        of them; of groups of collectives the one of the nearest size counts.  A group is wider or narrower than all rows; the
         interval elsewhere stays.
+
+        Args:
+            scale: The scale; empty if unknown.
+            experts: Whether the model has experts; ``None`` if unknown.
+            size: The size of a collective [B]; 0 for steps.
         """
         models = None if experts is None else "experts" if experts else "dense"
-        groups = [g for g in self.groups if g.size is None]
-        matching = [g for g in groups if g.scale in (None, scale or None) and g.models in (None, models)]
+        matching = {
+            g: max(size / float(g.size.high), float(g.size.low) / size, 1.0) if size and g.size is not None else 1.0
+            for g in self.groups
+            if (g.size is not None) == (size > 0.0) and g.scale in (None, scale or None) and g.models in (None, models)
+        }
         if not matching:
             return self
-        return self._of_group(max(matching, key=lambda g: (g.scale is not None) + (g.models is not None)))
-
-    def of_size(self, size: float, scale: str) -> ErrorInterval:
-        """The interval of the group of collectives for a size and a scale, the nearest one; the pooled one without any."""
-        ends = {g: g.size for g in self.groups if g.size is not None and g.scale in (None, scale)}
-        if not ends:
-            return self
-        nearest = min(ends, key=lambda g: max(size / float(ends[g].high), float(ends[g].low) / size, 1.0))
-        return self._of_group(nearest)
-
-    def _of_group(self, nearest: ErrorGroup) -> ErrorInterval:
+        nearest = min(
+            matching, key=lambda g: (matching[g], 0 if size else -(g.scale is not None) - (g.models is not None))
+        )
         error = GroupError(
             phase=nearest.phase, rows=int(nearest.rows), clusters=int(nearest.clusters), mean=float(nearest.mean),
             median=float(nearest.median), scale=nearest.scale or "", models=nearest.models or "",
@@ -132,7 +133,7 @@ class Calibrated:
     framework: str = ""
     serving: Serving = IDEAL_SERVING
     ttft_interval: tuple[float, float] | None = None
-    evidence: Evidence = field()
+    evidence: Evidence = NO_LOSSES
     ranges: Mapping[str, tuple[float, float]] = field(factory=dict, repr=False)
     dtypes: tuple[str, ...] = ()
     interval: ErrorInterval | None = field(default=None, repr=False)
@@ -140,10 +141,6 @@ class Calibrated:
     library: Library | None = field(default=None, repr=False)
     collectives: tuple[str, ...] = ()
     writes_scores: bool = True
-
-    @evidence.default
-    def _own(self) -> Evidence:
-        return Evidence(kind="estimate", reason=self.name, calibration=self.name) if self.name else NO_LOSSES
 
     def at(
         self,
@@ -153,46 +150,27 @@ class Calibrated:
         scale: str = "",
         experts: bool | None = None,
         flash: bool = True,
+        collective: str = "",
     ) -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
 
         Args:
             inputs: By the names of :class:`trnspec.model.calibration.FittedOn`, as
-                :func:`~trnspec.perf.calibration.fit_range.training_inputs` returns them.
+                :func:`~trnspec.perf.calibration.fit_range.training_inputs` returns them; of a collective ``size``,
+                ``ranks`` and ``servers``.
             dtype: The compute dtype.
             scale: See :func:`~trnspec.perf.calibration.fit_range.scale_of`; empty if unknown.
             experts: Whether the model has experts; ``None`` if unknown.
             flash: Whether attention scores stay on chip.
+            collective: The collective; empty for a step or a pass.
         """
         if not self.name:
             return self
-        interval, ttft = (None if i is None else i.of(scale, experts=experts) for i in (self.interval, self.ttft))
-        unlike = [] if flash or self.writes_scores else [("attention", "without flash attention", "flash attention")]
-        return self._at(interval, ttft, inputs, dtype, unlike)
-
-    def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
-        """The calibration for a collective, as :meth:`at`; the interval is that of its size.
-
-        Args:
-            kind: The collective.
-            inputs: ``size`` [B], ``ranks`` and ``servers``.
-        """
-        if not self.name:
-            return self
-        scale = "cluster" if inputs["servers"] > 1.0 else "server"
-        interval = None if self.interval is None else self.interval.of_size(inputs["size"], scale)
-        known = not self.collectives or kind in self.collectives
-        return self._at(interval, self.ttft, inputs, "", [] if known else [("kind", kind, ", ".join(self.collectives))])
-
-    def _at(
-        self,
-        interval: ErrorInterval | None,
-        ttft: ErrorInterval | None,
-        inputs: Mapping[str, float],
-        dtype: str,
-        unlike: Sequence[tuple[str, str, str]],
-    ) -> Calibrated:
-        """The calibration with some intervals, as wide as numbers outside its range and other differences demand."""
+        scale = scale if not collective else "cluster" if inputs["servers"] > 1.0 else "server"
+        size = inputs["size"] if collective else 0.0
+        interval, ttft = (
+            None if i is None else i.of(scale, experts=experts, size=size) for i in (self.interval, self.ttft)
+        )
         factors = {n: max(inputs[n] / high, low / inputs[n]) for n, (low, high) in self.ranges.items() if n in inputs}
         outside = [
             Outside(input=name, value=inputs[name], low=self.ranges[name][0], high=self.ranges[name][1], factor=factor)
@@ -202,7 +180,10 @@ class Calibrated:
         if dtype and self.dtypes and dtype not in self.dtypes:
             outside.append(Outside(input="dtype", value=dtype, low=", ".join(self.dtypes)))
         outside.sort(key=lambda o: -o.factor)
-        outside += [Outside(input=name, value=value, low=known) for name, value, known in unlike]
+        if not (flash or self.writes_scores):
+            outside.append(Outside(input="attention", value="without flash attention", low="flash attention"))
+        if collective and self.collectives and collective not in self.collectives:
+            outside.append(Outside(input="kind", value=collective, low=", ".join(self.collectives)))
         evidence = self.evidence
         if outside:
             kind: Kind = "transferred" if evidence.kind == "transferred" else "extrapolated"

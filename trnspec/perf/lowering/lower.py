@@ -19,7 +19,7 @@ from trnspec.graph.provenance import stated
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import value_at
+from trnspec.model.reflection import dotted, value_at
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
 from trnspec.perf.lowering.machine import UNKNOWN, Level, LoweredSystem
@@ -250,7 +250,7 @@ class _Lowering:
             return float(interval.low)
         if self.end != "value" and high and interval.high is not None:
             return float(interval.high)
-        return float(figure.value)
+        return float(figure)
 
     def system(self, name: str, end: str) -> LoweredSystem:
         """The system with figures at an end of their intervals: ``slow``, ``fast``, or ``value`` for the figures themselves."""
@@ -369,9 +369,8 @@ class _Lowering:
     def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
         """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
         path, factor = directed(node, ("spec", *at.split(".")))
-        stated_at = ".".join(map(str, path[1:]))
-        rate = self.read(node, stated_at)
-        return (rate * float(factor), stated_at) if rate else (UNKNOWN, at)
+        rate = self.read(node, dotted(path[1:]))
+        return (rate * float(factor), dotted(path[1:])) if rate else (UNKNOWN, at)
 
     def _level(self, name: str, ranks: float, reach: _Reach, per_chip: float, node: Node[Any]) -> Level:
         try:

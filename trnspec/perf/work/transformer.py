@@ -270,16 +270,13 @@ def transformer(d: Dimensions) -> Transformer:
     kv_elements = mean(d, lambda own: own.kv_elements)
     projected = mean(d, lambda own: own.projected)
     everywhere, window, chosen, pooled = reaches(d)
-
-    def part(of: Callable[[Reach], Number], *parts: Reach) -> Number:
-        return sum((one.layers / d.layers / one.stride * of(one) for one in parts), 0.0)
-
-    widths = (
-        ("score", lambda one: one.heads.width),
-        ("read", lambda one: one.heads.kv_elements),
-        ("rows", lambda one: one.heads.heads),
-    )
-    those = (("full", (everywhere, pooled)), ("window", (window,)), ("chosen", (chosen,)))
+    those = {"full": (everywhere, pooled), "window": (window,), "chosen": (chosen,)}
+    parts = {
+        f"{name}_{which}": sum((one.layers / d.layers / one.stride * of(one.heads) for one in some), 0.0)
+        for name, of in _OF_HEADS.items()
+        for which, some in those.items()
+    }
+    kept = (one.layers / d.layers / one.stride * one.heads.kv_elements for one in (everywhere, chosen, pooled))
     return Transformer(
         layers=d.layers,
         hidden=d.hidden,
@@ -305,9 +302,9 @@ def transformer(d: Dimensions) -> Transformer:
         outer=d.outer_small + d.outer_weights,
         window=window.limit,
         chosen=chosen.limit,
-        **{f"{name}_{which}": part(of, *some) for name, of in widths for which, some in those},
-        kept_full=part(lambda one: one.heads.kv_elements, everywhere, chosen, pooled),
-        kept_window=part(lambda one: one.heads.kv_elements, window),
+        **parts,
+        kept_full=sum(kept, 0.0),
+        kept_window=parts["read_window"],
         local_heads=local.heads,
         local_kv_heads=local.kv_heads,
         local_scores=windowed * local.width,
@@ -329,6 +326,14 @@ def transformer(d: Dimensions) -> Transformer:
         shared=shared,
         routed_split=experts * d.active * d.expert_width * d.matrices,
     )
+
+
+_OF_HEADS: dict[str, Callable[[Heads], Number]] = {
+    "score": lambda heads: heads.width,
+    "read": lambda heads: heads.kv_elements,
+    "rows": lambda heads: heads.heads,
+}
+"""What an average layer has of the heads of a reach: FLOP, elements that are read from the cache, and rows of scores."""
 
 
 def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number = 1.0) -> Number:

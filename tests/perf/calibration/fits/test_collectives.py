@@ -119,7 +119,7 @@ def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
     assert (read.low, read.high) == pytest.approx((found.main.low, found.main.high), rel=5e-4)
     for group in found.groups:
         for size in group.size:
-            by_size = read.of_collective("all-reduce", {"size": size, "ranks": 16.0, "servers": 1.0})
+            by_size = read.at({"size": size, "ranks": 16.0, "servers": 1.0}, collective="all-reduce")
             assert (by_size.low, by_size.high) == pytest.approx((group.low, group.high), rel=5e-4)
     printed = printed_learned(found)
     assert {each.name for each in found.learned} == {name for name, *_ in printed}
