@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from trnspec.evidence import UsedFigure
 from trnspec.graph.graph import cached_by_graph, figure_at
@@ -164,7 +164,12 @@ def stated(graph: Graph, node: Node[Any], path: Path, figure: Figure) -> Stated:
         where = where or place or None
     source = graph.find(ref)
     return Stated(
-        **asdict(figure, recurse=False) | {"source": ref, "where": where},
+        value=figure.value,
+        source=ref,
+        where=where,
+        derived=figure.derived,
+        check=figure.check,
+        note=figure.note,
         of=node.name,
         at=dotted(path[1:]),
         scope=scope(node.kind, path),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.model.annotations import Text
 from trnspec.model.ref import Ref
@@ -67,6 +67,7 @@ class Figure(Measured):
     derived: Text | None = None
     check: Text | None = None
     note: Text | None = None
+    _computed: Interval | None = field(init=False, eq=False, repr=False)
 
     of = ""
     """The name of the document that states it."""
@@ -101,16 +102,20 @@ class Figure(Measured):
         Of a printed figure those that are printed with these digits; of a derived one those that its formula gives for
         the digits of its operands (interval arithmetic), however many digits it is printed with.
         """
-        own = self.value.interval
+        return self.value.interval if self._computed is None else self._computed
+
+    @_computed.default
+    def _of_formula(self) -> Interval | None:
+        """The values that the formula gives; ``None`` where the digits count."""
         # A bound or an approximate value is stated as such, whatever its formula gives.
         if self.derived is None or self.value.qualifier is not Qualifier.EXACT:
-            return own
+            return None
         try:
             inputs = evaluate(self.derived, self.value.table)
         except FormulaError:
-            return own
-        if not inputs.overlaps(own):
-            return own
+            return None
+        if not inputs.overlaps(self.value.interval):
+            return None
         # The value itself is rounded, and a formula of counts is exact.
         high = None if inputs.high is None else max(inputs.high, self.value.value)
         return Interval(min(inputs.low, self.value.value), high)
