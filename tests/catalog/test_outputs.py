@@ -373,9 +373,9 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs_by_wording(name) -> None:
-    assert sampled(STORED, name) == sample(name, OUTPUTS[name](), 14)
+    assert sampled(STORED, name) == sample(name, OUTPUTS[name](), 6)
 
 
 if __name__ == "__main__":
-    lines = [line for name, made in OUTPUTS.items() for line in sample(name, made(), 14)]
+    lines = [line for name, made in OUTPUTS.items() for line in sample(name, made(), 6)]
     (DATA / STORED).write_text("".join(f"{line}\n" for line in lines), "utf-8")

@@ -1,7 +1,7 @@
 """Findings of slips in the texts of a small catalog and in the examples of the rules.
 
-``tests/data/finding_places.txt`` has code and place of every finding, a line for each file or rule.
-``tests/data/finding_texts.txt`` has a finding of each wording in full: severity, message, hint, related places and edit.
+``tests/data/finding_places.txt`` has code and place of every finding, a line for each file or rule, and a checksum of all that is found.
+``tests/data/finding_texts.txt`` has a finding of each wording: code, message, hint and edit.
 After a change of a message, ``python tests/checks/test_findings.py`` writes both; read the difference.
 """
 
@@ -9,6 +9,7 @@ import contextlib
 import re
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -78,22 +79,35 @@ _FINDING = re.compile(r"(?P<gone>- )?(?P<code>TRN\d+) \w+ (?P<place>\S+) \[")
 
 
 def places_of(name: str, lines: list[str]) -> str:
-    """Code and place of the findings of a subject after each slip; slips without findings are left out."""
-    slip, cases = "", dict[str, list[str]]()
+    """Code and place of the findings of a subject after each slip; slips without findings are left out.
+
+    A code is not repeated, and a file is named by its document. The checksum shows a change of any detail of a finding.
+    """
+    slip, cases = "", dict[str, dict[str, list[str]]]()
     for line in lines:
         if (found := _FINDING.match(line)) is None:
             slip = line.removeprefix(f"{name}:")
         else:
-            place = found["place"].replace(f"{name}:", ":")
-            cases.setdefault(slip, []).append(f"{found['gone'] or ''}{found['code']} {place}")
-    return " | ".join([name, *(f"{slip}: {', '.join(found)}" for slip, found in cases.items())])
+            codes = cases.setdefault(slip, {})
+            place = re.sub(r"^.*/(.*?)(\.yaml)?:", r"\1:", found["place"].removeprefix(name))
+            codes.setdefault(f"{found['gone'] or ''}{found['code']}", []).append(place)
+    told = [
+        f"{slip}: {', '.join(' '.join([code, *at]) for code, at in found.items())}" for slip, found in cases.items()
+    ]
+    checksum = zlib.crc32("\n".join(lines).encode())
+    return " | ".join([name, *told, f"{checksum:08x}"])
 
 
-def wordings(line: str) -> set[tuple[str, ...]]:
+def words(line: str) -> str:
+    """Code, message, hint and edit of a finding."""
+    text = re.sub(r" \| see: .*?(?= \| edit: |$)", "", line.partition("] ")[2]).partition(": ")[2]
+    return f"{line.partition(' ')[0]} {text}"
+
+
+def wordings(text: str) -> set[tuple[str, ...]]:
     """What findings of one wording have in common: the code and the words of a clause, without names and numbers."""
-    code, text = line.partition(" ")[0], line.partition("]")[2].partition(": ")[2]
-    clauses = re.split(r"; | \| ", re.sub(r"\| see: .*?(?=\| edit: |$)", "", text))
-    return {(code, *(w for w in clause.split() if re.fullmatch(r"[a-z]+[,:]?", w))) for clause in clauses}
+    clauses = [clause.split() for clause in re.split(r"; | \| | or ", re.sub(r"\(.*?\)", "", text))]
+    return {(text[:6], *(w for w in clause if re.fullmatch(r"[a-z]+[,:]?", w))) for clause in clauses}
 
 
 def texts_of(found: dict[str, list[str]]) -> list[str]:
@@ -101,10 +115,10 @@ def texts_of(found: dict[str, list[str]]) -> list[str]:
     texts: list[str] = []
     known: set[tuple[str, ...]] = set()
     for name, lines in found.items():
-        for line in (line for line in lines if line.startswith("TRN") and _FINDING.match(line)):
-            if not wordings(line) <= known:
-                known |= wordings(line)
-                texts.append(f"{name} | {line}".replace("\n", "\\n"))
+        for text in (words(line) for line in lines if line.startswith("TRN") and _FINDING.match(line)):
+            if not wordings(text) <= known:
+                known |= wordings(text)
+                texts.append(f"{name} | {text}".replace("\n", "\\n"))
     return texts
 
 
@@ -115,11 +129,11 @@ def test_no_findings_without_slips() -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_places_and_texts(name) -> None:
     lines = lines_of(name)
-    escaped = {line.replace("\n", "\\n") for line in lines}
+    told = {words(line).replace("\n", "\\n") for line in lines}
     texts = [t.partition(" | ") for t in TEXTS.read_text("utf-8").splitlines()]
 
     assert places_of(name, lines) in PLACES.read_text("utf-8").splitlines()
-    assert [text for subject, _, text in texts if subject == name and text not in escaped] == []
+    assert [text for subject, _, text in texts if subject == name and text not in told] == []
 
 
 def test_stored_subjects() -> None:

@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from math import fsum, isclose
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,27 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 
 
 def read(name: str) -> dict[str, str]:
-    """The stored cases of a file below ``tests/data``, by name."""
-    lines = (DATA / name).read_text("utf-8").splitlines()
-    return {case: answer for case, _, answer in (line.partition(" | ") for line in lines)}
+    """The stored cases of a file below ``tests/data``, by name; a name that begins with a colon continues the group above."""
+    cases: dict[str, str] = {}
+    group = ""
+    for line in (DATA / name).read_text("utf-8").splitlines():
+        case, _, answer = line.partition(" | ")
+        case = f"{group}{case}" if case.startswith(": ") else case
+        group = case.partition(": ")[0]
+        cases[case] = answer
+    return cases
 
 
 def write(name: str, cases: Mapping[str, str]) -> None:
     """Write a file below ``tests/data``."""
-    text = "".join(f"{case} | {answer}\n".replace(" | \n", " |\n") for case, answer in cases.items())
+    lines: list[str] = []
+    group = ""
+    for case, answer in cases.items():
+        short = case.removeprefix(group) if case.startswith(f"{group}: ") else case
+        lines.append(f"{short} | {answer}\n".replace(" | \n", " |\n"))
+        group = case.partition(": ")[0]
     (DATA / name).parent.mkdir(exist_ok=True)
-    (DATA / name).write_text(text, "utf-8")
+    (DATA / name).write_text("".join(lines), "utf-8")
 
 
 def number(value: Any) -> str:
@@ -57,8 +69,8 @@ def wording(line: str) -> tuple[str, ...]:
     return tuple(w for w in line.split() if re.fullmatch(r"[\[{(]?[a-z]+[,;:)\]}]?", w))
 
 
-def sample(name: str, lines: Iterable[str], most: int = 100) -> list[str]:
-    """The first line of each wording, at most so many of equal distance, and the number and a checksum of all lines.
+def sample(name: str, lines: Iterable[str], most: int) -> list[str]:
+    """The number and a checksum of all lines, and the first line of each wording, at most so many of equal distance.
 
     The checksum shows a change of any other line.
     """
@@ -69,12 +81,14 @@ def sample(name: str, lines: Iterable[str], most: int = 100) -> list[str]:
             first.setdefault(wording(one), one.replace("\n", "\\n"))
     kept = list(first.values())[:: -(-len(first) // most)]
     checksum = zlib.crc32("\n".join(made).encode())
-    return [*(f"{name} | {one}" for one in kept), f"{name} | {len(made)} lines, checksum {checksum:08x}"]
+    return [f"{name}: {len(made)} lines, checksum {checksum:08x}", *(f"  {one}" for one in kept)]
 
 
 def sampled(file: str, name: str) -> list[str]:
     """The stored lines of a sample."""
-    return [one for one in (DATA / file).read_text("utf-8").split("\n") if one.startswith(f"{name} | ")]
+    text = "\n" + (DATA / file).read_text("utf-8")
+    head, *lines = text.partition(f"\n{name}: ")[2].split("\n")
+    return [f"{name}: {head}", *takewhile(lambda one: one.startswith("  "), lines)]
 
 
 def sums(values: Iterable[Any]) -> str:
@@ -114,11 +128,16 @@ def line(case: Mapping[str, str], base: Mapping[str, str] | None = None) -> str:
     """The entries of a case; with a base those that differ from it, and the names of those that the case lacks.
 
     With a base the interval is that of the first answer only, as the others follow from the same spread; likewise
-    :data:`DERIVED` answers are left out.
+    :data:`DERIVED` answers are left out. A table of the base is given by its number.
     """
     if base is None:
         return "; ".join(f"{name} {text}" for name, text in case.items())
-    changed = [f"{name} {text}" for name, text in case.items() if base.get(name) != text and name not in DERIVED]
+    tables = {name: f"table {n}" for n, name in enumerate((n for n in base if n.startswith("table ")), 1)}
+    changed = [
+        f"{tables.get(name, name)} {text}"
+        for name, text in case.items()
+        if base.get(name) != text and name not in DERIVED
+    ]
     first = next((n for n, text in enumerate(changed) if "[" in text), -1)
     changed = [text if n <= first else re.sub(r" \[.*?\]", "", text) for n, text in enumerate(changed)]
     lacking = [] if len(case) == 1 else [f"no {name}" for name in base if name not in case]

@@ -85,19 +85,19 @@ def shown(place: Place | None) -> str:
     return "" if place is None else f"{place.line}:{place.column}"
 
 
-def as_data(text: str | bytes) -> dict[str, Any]:
-    """What is read from a text, in JSON."""
+def as_data(text: str | bytes) -> list[Any]:
+    """What is read from a text: the text, the data in JSON, the rejected paths, and a list for each problem."""
     document = read_text(text, "file", SMALL)
     data = json.dumps(document.data, ensure_ascii=True, sort_keys=False)
-    return {
-        "text": text.decode("latin-1") if isinstance(text, bytes) else text,
-        "data": data if len(data) < 200 else f"{len(data)} characters",
-        "rejected": sorted(".".join(map(str, path)) for path in document.rejected),
-        "problems": [
-            [p.code, shown(p.place), shown(p.see), ".".join(map(str, p.path)), p.message, p.hint]
-            for p in document.problems
-        ],
-    }
+    problems = [
+        [p.code, shown(p.place), shown(p.see), ".".join(map(str, p.path)), p.message, p.hint] for p in document.problems
+    ]
+    return [
+        text.decode("latin-1") if isinstance(text, bytes) else text,
+        data if len(data) < 200 else f"{len(data)} characters",
+        " ".join(sorted(".".join(map(str, path)) for path in document.rejected)),
+        *problems,
+    ]
 
 
 def texts() -> list[str | bytes]:
@@ -106,9 +106,9 @@ def texts() -> list[str | bytes]:
     return [*TEXTS, *RAW, *(raw for raw in files if len(raw) <= SMALL.bytes)]
 
 
-def wordings(answer: dict[str, Any]) -> set[tuple[str, ...]]:
-    """Code, message and hint of each problem, without names and numbers."""
-    return {(p[0], *(re.sub(r"'.*?'|\d+", "#", text) for text in p[4:])) for p in answer["problems"]}
+def wordings(answer: list[Any]) -> set[tuple[str, ...]]:
+    """Code, message and hint of each problem, without names, numbers and what is quoted."""
+    return {(p[0], *(re.sub(r"'.*?'|\".*?\"|[\d.,-]*\d\S*", "#", text) for text in p[4:])) for p in answer[3:]}
 
 
 def stored() -> list[str]:

@@ -233,9 +233,9 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs_by_wording(name) -> None:
-    assert sampled(STORED, name) == sample(name, OUTPUTS[name](), 40)
+    assert sampled(STORED, name) == sample(name, OUTPUTS[name](), 15)
 
 
 if __name__ == "__main__":
-    lines = [line for name, made in OUTPUTS.items() for line in sample(name, made(), 40)]
+    lines = [line for name, made in OUTPUTS.items() for line in sample(name, made(), 15)]
     (DATA / STORED).write_text("".join(f"{line}\n" for line in lines), "utf-8")

@@ -52,12 +52,17 @@ def cases(found: Any) -> list[Any]:
 
 
 def scores() -> Iterator[tuple[str, str]]:
-    """Values by table and row; and values by fits to other rows, where the calibrations were fitted to the rows themselves."""
+    """Values by table and row; and values by fits to other rows, where the calibrations were fitted to the rows themselves.
+
+    What a row has in common with the one above is left out: kind, calibration, chip, framework, models and scale.
+    """
+    above = ""
     for one in score(GRAPH, TABLES):
         if not one.skipped:
             values = " ".join(number(v) for v in (one.measured, one.ideal, one.calibrated, one.low, one.high))
-            about = f"{one.chip} {one.framework} {one.models} {one.scale}".strip()
-            yield f"{one.set} {one.id} {one.part}", f"{values}; {one.kind} {one.calibration}; {about}"
+            about = f"{one.kind} {one.calibration}; {one.chip} {one.framework} {one.models} {one.scale}".strip()
+            yield f"{one.set}: {one.id} {one.part}", values if about == above else f"{values}; {about}"
+            above = about
     tables = {name: TABLES[name][:6] for name in REFITTED}
     hashes = " ".join(h for rows in tables.values() for row in rows[1:] for h in row_hashes(row))
     graph = GRAPH
@@ -73,13 +78,13 @@ def scores() -> Iterator[tuple[str, str]]:
 
 def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
     """What the document of a fit states."""
-    yield f"{name} values", " ".join(f"{n} {number(value)}" for n, value in fitted.values.items())
+    yield f"{name}: values", " ".join(f"{n} {number(value)}" for n, value in fitted.values.items())
     for part, errors in fitted.errors.items():
         ends = f"{number(float(errors.low))} to {number(float(errors.high))}"
         each = (errors.fit, errors.held_out, [] if errors.elsewhere is None else errors.elsewhere)
-        yield f"{name} {part}", f"{ends}; {'; '.join(sums(map(float, of)) for of in each)}"
+        yield f"{name}: {part}", f"{ends}; {'; '.join(sums(map(float, of)) for of in each)}"
     yield (
-        f"{name} beyond",
+        f"{name}: beyond",
         " ".join(
             number(v)
             for b in fitted.beyond
@@ -88,7 +93,7 @@ def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
     )
     if fitted.learned:
         yield (
-            f"{name} learned",
+            f"{name}: learned",
             " ".join(f"{x.name} {number(x.prior)} {number(float(x.width))}" for x in fitted.learned),
         )
     if fitted.library:
@@ -96,15 +101,15 @@ def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
             f"{p.name} {number(p.call)} {number(p.hop)} {number(p.link)} {number(p.network)}"
             for p in fitted.library.protocols
         )
-        yield f"{name} protocols", "; ".join(values)
+        yield f"{name}: protocols", "; ".join(values)
     for roof in fitted.roofs:
-        yield f"{name} {roof['kernel']} {roof['precision']}", " ".join(number(v) for v in [*roof.values()][2:])
+        yield f"{name}: {roof['kernel']} {roof['precision']}", " ".join(number(v) for v in [*roof.values()][2:])
     if fitted.groups:
         each = (
             f"{g.phase} {g.scale} {g.models} {g.rows} {g.clusters} {number(g.low)} {number(g.high)}"
             for g in fitted.groups
         )
-        yield f"{name} groups", "; ".join(" ".join(one.split()) for one in each)
+        yield f"{name}: groups", "; ".join(" ".join(one.split()) for one in each)
 
 
 def of_models(
