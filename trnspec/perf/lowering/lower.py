@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve
 
 from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
@@ -137,27 +137,6 @@ def _evenly(chips: int, whole: int, units: Sequence[int]) -> list[int]:
         shares.append(share // few)
         whole = unit
     return shares if chips > 0 else []
-
-
-@frozen
-class _Reach:
-    """The links of one chip in a fabric, all together, in one direction.
-
-    Attributes:
-        rate: The rate in B/s; :data:`UNKNOWN` if it is not published.
-        link: The name of the link; empty if no fabric is declared.
-        place: The document and the attribute that state the rate.
-        latency: Time of the smallest message over the link in s; 0 if none is published.
-        latency_place: The document and the attribute that state the latency.
-        reduces: Whether switches between such links can reduce and multicast.
-    """
-
-    rate: float
-    link: str
-    place: str
-    latency: float = 0.0
-    latency_place: str = ""
-    reduces: bool = False
 
 
 class _Lowering:
@@ -328,23 +307,23 @@ class _Lowering:
                 inner = inner if inner.rate else whole
             if inner.rate and outer.rate and in_server > 1:
                 levels.append(self._level("server", ranks, inner, per_chip, self.server))
-            reach = outer if outer.rate else whole
-            levels.append(self._level("ultraserver", ranks * units, reach, per_chip, self.unit))
+            wide = outer if outer.rate else whole
+            levels.append(self._level("ultraserver", ranks * units, wide, per_chip, self.unit))
         elif in_server > 1:
             levels.append(self._level("server", ranks, inner, per_chip, self.server))
         if self.count > 1:
             levels.append(self._network(ranks))
         return tuple(levels)
 
-    def _fabric(self, node: Node[Any], name: str) -> _Reach:
-        """Rate of one chip over a fabric in one direction.
+    def _fabric(self, node: Node[Any], name: str) -> Level:
+        """The links of one chip in a fabric, all together, in one direction; without a link where no fabric is declared.
 
-        It is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
+        The rate is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
         """
         place = f"{node.name} spec.{name}"
         declared = getattr(node.spec, name, None)
         if declared is None:
-            return _Reach(UNKNOWN, "", place)
+            return Level(name=name, ranks=1.0, rate=UNKNOWN, place=place)
         link = self.graph.find(declared.link)
         latency, at_latency, reduces = self._link(link)
         rate, at = self._one_direction(node, f"{name}.bandwidth")
@@ -355,9 +334,11 @@ class _Lowering:
             rate, place = rate * declared.links_per_chip, f"{link.name} spec.bandwidth"
         else:
             place = f"{place}.bandwidth"
-        return _Reach(
-            rate, declared.link.name, place, latency, at_latency or f"{declared.link.name} spec.latency", reduces
-        )
+        at_latency = at_latency or f"{declared.link.name} spec.latency"
+        return Level(
+            name=name, ranks=1.0, rate=rate, latency=latency, link=declared.link.name, place=place,
+            latency_place=at_latency, reduces=reduces,
+        )  # fmt: skip
 
     def _link(self, link: Node[Any] | None) -> tuple[float, str, bool]:
         """The published latency of a link in s, the path that states it, and whether its switches reduce."""
@@ -372,23 +353,15 @@ class _Lowering:
         rate = self.read(node, dotted(path[1:]))
         return (rate * float(factor), dotted(path[1:])) if rate else (UNKNOWN, at)
 
-    def _level(self, name: str, ranks: float, reach: _Reach, per_chip: float, node: Node[Any]) -> Level:
+    def _level(self, name: str, ranks: float, links: Level, per_chip: float, node: Node[Any]) -> Level:
+        """A level of the system with the links of a chip, which its ranks share, in the shape of the fabric of a document."""
         try:
             shape = shape_of(self.graph, node)
         except TopologyError:
             shape = None
-        return Level(
-            name=name,
-            ranks=ranks,
-            rate=reach.rate / per_chip,
-            latency=reach.latency,
-            link=reach.link,
-            place=reach.place,
-            latency_place=reach.latency_place,
-            shape=shape,
-            # Without switches there is nothing between the chips that could reduce.
-            reduces=reach.reduces and isinstance(shape, Switched),
-        )
+        # Without switches there is nothing between the chips that could reduce.
+        reduces = links.reduces and isinstance(shape, Switched)
+        return evolve(links, name=name, ranks=ranks, rate=links.rate / per_chip, shape=shape, reduces=reduces)
 
     def _network(self, ranks: float) -> Level:
         assert self.server is not None

@@ -508,10 +508,11 @@ def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -
         layout: The layout, with what is offloaded; stages are one number.
         runtime: What software needs besides.
     """
-    if layout.offload == "none":
-        return peak(d, layout, runtime)
-    memory = training_memory(d, layout, stage=stage_axis(range(int(layout.pp)), layout, runtime), runtime=runtime)
-    return of_heaviest(on_device(d, layout, memory, runtime)[0])
+    stages = peak_stages(d, layout) if layout.offload == "none" else range(int(layout.pp))
+    memory = training_memory(d, layout, stage=stage_axis(stages, layout, runtime), runtime=runtime)
+    if layout.offload != "none":
+        memory, _ = on_device(d, layout, memory, runtime)
+    return of_heaviest(memory)
 
 
 def transferred(layout: Layout, memory: RankMemory) -> Number:
