@@ -1,6 +1,5 @@
 """Elasticities: the sum that homogeneity implies, closed forms, kinks and refusals."""
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 import trnspec
 from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
 from trnspec.evaluation.analysis import COLUMNS, STEP, Target, elasticities, solve
-from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
+from trnspec.evaluation.figure_path import figure_path
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import Evaluator
@@ -110,35 +109,6 @@ def test_refusal_on_one_side() -> None:
 
     assert -1.0 == pytest.approx(row.value, rel=1e-9)
     assert "does-not-fit below it" == row.note
-
-
-@given(
-    tp=st.sampled_from([4, 8, 16]),
-    pp=st.sampled_from([1, 2, 4]),
-    zero=st.integers(0, 3),
-    recompute=st.sampled_from(["none", "selective", "full"]),
-    overlap=st.booleans(),
-    on=st.sampled_from(["trn1.32xlarge*4", "trn2.48xlarge*4", "trn2-ultraserver"]),
-    calibration=st.sampled_from(["none", "trainium1-neuron"]),
-)
-@settings(max_examples=12)
-def test_any_layout_is_homogeneous(tp, pp, zero, recompute, overlap, on, calibration) -> None:
-    inputs: dict[str, Any] = {
-        "model": "llama-3.1-8b", "on": on, "seq": 4096, "global_batch": 512, "tp": tp, "pp": pp, "zero": zero,
-        "recompute": recompute, "overlap": overlap, "calibration": calibration, "must_fit": False,
-    }  # fmt: skip
-    evaluation = trnspec.evaluate("training", CATALOG, **inputs)
-    changed: Any = CATALOG
-    for path in figures_of(evaluation, CATALOG.graph):
-        figure = path.figure
-        assert figure is not None
-        dimension = figure.value.dimension
-        power = 1 if dimension in RATES else -1 if dimension is Dimension.TIME else 0
-        changed = scaled(changed, figure_path(changed.graph, str(path)), Fraction(2) ** power)
-
-    assert evaluation.number("step_time") / 2 == pytest.approx(
-        trnspec.evaluate("training", changed, **inputs).number("step_time"), rel=1e-12
-    )
 
 
 def test_zero_answer_has_no_elasticity() -> None:

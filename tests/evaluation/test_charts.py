@@ -164,14 +164,6 @@ def test_pareto_without_prices() -> None:
         chart([evolve(plans, tables=(evolve(plans.tables[0], rows=rows),))])
 
 
-def test_notebooks_show_pages() -> None:
-    (one, _) = training()
-
-    assert "### Step time breakdown" in one._repr_markdown_()
-    swept = trnspec.sweep("roofline", CAT, on="trainium2", intensity=[1.0, 1000.0])
-    assert "| 1 " in swept._repr_markdown_()
-
-
 def test_pareto_front_of_a_search() -> None:
     inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8, 16)}
     found = trnspec.evaluate("search", CAT, **inputs, pareto=("step_time", "memory"))

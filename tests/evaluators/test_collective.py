@@ -6,7 +6,7 @@ import pytest
 
 import trnspec
 from tests.support.evaluations import keywords
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import UsageError
 from trnspec.evaluators.collective import run as collective_
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.training import run as training_
@@ -113,26 +113,6 @@ def test_launches_of_the_host():
     copied = float(achieved.copies) * 2**20 / 725e9
     assert near(max(device, float(achieved.host)) + copied) == eager
     assert near(device + float(achieved.wait)) == waited
-
-
-def test_ten_to_the_ninth_chips_are_refused_before_they_are_built(tmp_path):
-    (tmp_path / "huge.yaml").write_text(
-        """
-api_version: trnspec/v1
-kind: Server
-metadata: {name: huge, title: Huge, source: neuron-trn2-2026-08}
-spec:
-  chips: {chip: trainium2, count: 1000000000}
-  fabric: {link: neuronlink-v3, topology: {shape: torus, dimensions: [1000, 1000, 1000]}, links_per_chip: 6}
-""",
-        encoding="utf-8",
-    )
-    catalog = trnspec.load([str(tmp_path)])
-
-    for given in ({"on": "huge"}, {"on": "huge", "ranks": 8}, {"on": "trn2.48xlarge*999999"}):
-        with pytest.raises(RefusalError) as caught:
-            run(catalog, kind="all-reduce", size="1 GiB", **given)
-        assert ("too-large", "ranks") == (caught.value.reason, caught.value.place)
 
 
 collective, inference, training = (keywords(f) for f in (collective_, inference_, training_))

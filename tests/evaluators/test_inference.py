@@ -184,14 +184,6 @@ def test_disaggregated_prefill_has_its_own_efficiency(catalog):
     assert (None, "KV cache of one prompt") == (transfer.high, transfer.note)
 
 
-def test_repeated_heads_are_read_by_every_rank(catalog):
-    """With as many ranks as heads of keys and values nothing is repeated; with more, their matrices are."""
-    given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge"}
-    one, two = (parts(asked(catalog, tp=tp, **given), "time_per_output_token")["matrices"] for tp in (8, 16))
-    # 32 layers, 4,096 wide, 8 heads of 128 for keys and as many for values, 2 B each; 410 GB/s a rank.
-    assert one / 2 + 32 * 4096 * 2 * 8 * 128 * 2 / 16 / 410e9 == pytest.approx(two, rel=1e-12)
-
-
 def test_achieved_shares_of_a_calibration(catalog):
     question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())

@@ -72,13 +72,10 @@ def test_a_file_that_another_program_writes_counts_in_the_second_stage(tmp_path)
     assert "TRN201" not in codes(full(documents, [canonical(chip)], lambda: False))
 
 
-def test_it_stops() -> None:
-    session().texts[CHIP] = Path(CHIP).read_text(encoding="utf-8")
-    try:
-        with pytest.raises(StoppedError):
-            full(session(), [CHIP], lambda: True)
-    finally:
-        session().texts.clear()
+def test_it_stops(texts) -> None:
+    texts[CHIP] = Path(CHIP).read_text(encoding="utf-8")
+    with pytest.raises(StoppedError):
+        full(session(), [CHIP], lambda: True)
 
 
 def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:

@@ -1,5 +1,7 @@
 """Hover texts: figures, references, keys."""
 
+import pytest
+
 from tests.lsp.conftest import edited, session, spot_in
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip
@@ -35,14 +37,6 @@ def test_figure_as_a_mapping() -> None:
     assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "v3')[0]
 
 
-def test_claim() -> None:
-    assert "8  (cores.count of trainium2)" in text_at("spec.cores.count, says: 8")
-
-
-def test_reference() -> None:
-    assert ["**neuroncore-v3** (Core)", "", "NeuronCore-v3"] == text_at("neuroncore-v3")[:3]
-
-
 def test_key() -> None:
     assert "Peak rate between the chip and its memory." in text_at("bandwidth: 2.9", 2)
     assert ["The figures of the document."] == text_at("spec:", 1)
@@ -56,9 +50,14 @@ def test_invalid_document() -> None:
     assert "required" in hover(spot, Chip, None, result.graph, session().known.units)
 
 
-def test_derived_figure() -> None:
-    assert "  source       derived: 8 x 128 x 128 x 2 x 2.4 GHz" in text_at("629.1 TFLOPS")
-
-
-def test_count() -> None:
-    assert "2  (dies of trainium2)" in text_at("dies: {value: 2", 14)
+@pytest.mark.parametrize(
+    ("words", "offset", "line"),
+    [
+        ("spec.cores.count, says: 8", 0, "8  (cores.count of trainium2)"),
+        ("neuroncore-v3", 0, "**neuroncore-v3** (Core)"),
+        ("629.1 TFLOPS", 0, "  source       derived: 8 x 128 x 128 x 2 x 2.4 GHz"),
+        ("dies: {value: 2", 14, "2  (dies of trainium2)"),
+    ],
+)
+def test_claim_reference_derived_figure_and_count(words, offset, line) -> None:
+    assert line in text_at(words, offset)

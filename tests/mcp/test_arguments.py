@@ -14,26 +14,13 @@ def known() -> tuple:  # type: ignore[type-arg]
 
 def test_options(known: tuple) -> None:  # type: ignore[type-arg]
     given = {
-        "model": "llama-3.1-8b",
-        "tp": [8, 16],
-        "flash": False,
-        "uneven": True,
-        "global-batch": 64,
-        "dp": None,
-        "imbalance": 1.5,
-        "set": ["a.b=1 TB/s", "c.d=2"],
-        "use_claims": False,
-    }
+        "model": "llama-3.1-8b", "tp": [8, 16], "flash": False, "uneven": True, "global-batch": 64, "dp": None, "imbalance": 1.5,
+        "set": ["a.b=1 TB/s", "c.d=2"], "use_claims": False,
+    }  # fmt: skip
     assert [*options(known, given)] == [
-        "--model=llama-3.1-8b",
-        "--tp=8,16",
-        "--no-flash",
-        "--uneven",
-        "--global-batch=64",
-        "--imbalance=1.5",
-        "--set=a.b=1 TB/s",
-        "--set=c.d=2",
-    ]
+        "--model=llama-3.1-8b", "--tp=8,16", "--no-flash", "--uneven", "--global-batch=64", "--imbalance=1.5",
+        "--set=a.b=1 TB/s", "--set=c.d=2",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Properties of the training engine for any configuration."""
 
-import itertools
 import random
 
 import pytest
@@ -8,20 +7,13 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.engine import ESTIMATORS, everything, possible, sample
+from tests.support.engine import ESTIMATORS, possible, sample
 from trnspec.errors import RefusalError
-from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.groups import group
-from trnspec.perf.experts import byte_time, exchange
-from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import IDEAL, collective_time, machine
-from trnspec.perf.lowering.machine import group as ranks_of
 from trnspec.perf.sweep.batch import REASONS
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import step
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
-SHIPPED = ("trn1.32xlarge*2", "trn1.32xlarge*32", "trn2.48xlarge*2", "trn2-ultraserver", "p5.48xlarge*4")
 any_samples = st.integers(0, 2**48).map(lambda seed: sample(random.Random(seed), strange=0.5))
 
 
@@ -46,32 +38,6 @@ def faster_machines(numbers):
         for name in ("seconds_per_byte", "hop"):
             half = evolve(level, **{name: getattr(level, name) / 2.0})
             yield f"{name} {i}", evolve(numbers, levels=(*numbers.levels[:i], half, *numbers.levels[i + 1 :]))
-
-
-@pytest.mark.parametrize("collective", ["tensor", "data", "context", "expert"])
-def test_no_collective_is_faster_than_its_bound(collective) -> None:
-    systems = [lower(everything(), name) for name in SHIPPED]
-    size, below = 2.0**30, []
-    for system, tp, other in itertools.product(systems, (1, 2, 4, 8, 16, 32), (2, 4, 8)):
-        ranks = int(system.ranks)
-        if ranks % (tp * other):
-            continue
-        on = machine(system, IDEAL, "bf16")
-        tensor, data, ring = (ranks_of(on, float(n), float(s)) for n, s in ((tp, 1), (ranks // tp, tp), (other, tp)))
-        experts = exchange(on, float(other), float(tp))
-        kind, count, stride, time = {
-            "tensor": ("all-reduce", tp, 1, 2.0 * collective_time(on, tensor, size, 1.0)),
-            "data": ("all-reduce", ranks // tp, tp, 2.0 * collective_time(on, data, size, 1.0)),
-            "context": ("all-gather", other, tp, collective_time(on, ring, size, 1.0)),
-            "expert": ("all-to-all", other, tp, on.call + experts.hop + size * byte_time(experts, 1.0, 0.0)),
-        }[collective]
-        try:
-            least = bound(system, group(system, count, stride), kind, size).time
-        except RefusalError:
-            continue
-        if time < least * (1 - 1e-9):
-            below.append((system.name, count, stride, round(time / least, 3)))
-    assert sorted(set(below)) == []
 
 
 @given(samples)

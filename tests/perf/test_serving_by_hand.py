@@ -143,16 +143,8 @@ def test_prefill_and_decoding(catalog, rates, tmp_path) -> None:
             assert found["throughput"] <= batch * output / decoding * (1 + 1e-9)
             continue
         packed = one_pass(
-            shape,
-            rates,
-            tp,
-            tokens=batch * prompt,
-            context=prompt / 2,
-            read=prompt,
-            logits=batch,
-            sequences=batch,
-            **sizes,
-        )
+            shape, rates, tp, tokens=batch * prompt, context=prompt / 2, read=prompt, logits=batch, sequences=batch, **sizes
+        )  # fmt: skip
         assert found["throughput"] == pytest.approx(batch / sum(packed.values()), rel=1e-9)
 
 

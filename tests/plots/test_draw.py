@@ -13,35 +13,14 @@ from trnspec.plots.draw import OKABE_ITO
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 
 
+SEGMENTS = Bars((("a", (1.0, 2.0)), ("b", (0.5, 0.0))), ((1.2, 2.0), UNKNOWN), ("~1.5 s", "2 s"))
+TIMES = ChartAxis("time [s]", zero=True), ChartAxis(categories=("one", "another"))
 BARS = Chart(
-    "breakdown",
-    "two bars",
-    (
-        Panel(
-            ChartAxis("time [s]", zero=True),
-            ChartAxis(categories=("one", "another")),
-            (
-                Bars((("a", (1.0, 2.0)), ("b", (0.5, 0.0))), ((1.2, 2.0), UNKNOWN), ("~1.5 s", "2 s")),
-                LimitLine(3, "end", vertical=True),
-            ),
-        ),
-    ),
-    ("Sources: acme-2026-10 (2026-10).",),
-)
-DOTS = Chart(
-    "roofline",
-    "dots",
-    (
-        Panel(
-            ChartAxis("x", log=True),
-            ChartAxis("y", log=True),
-            (
-                Line("roof", (1.0, 10.0, 100.0), (1.0, 10.0, 10.0)),
-                Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r"), like="roof"),
-            ),
-        ),
-    ),
-)
+    "breakdown", "two bars", (Panel(*TIMES, (SEGMENTS, LimitLine(3, "end", vertical=True))),), ("Sources: acme-2026-10 (2026-10).",)
+)  # fmt: skip
+ROOF = Line("roof", (1.0, 10.0, 100.0), (1.0, 10.0, 10.0))
+POINTS = Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r"), like="roof")
+DOTS = Chart("roofline", "dots", (Panel(ChartAxis("x", log=True), ChartAxis("y", log=True), (ROOF, POINTS)),))
 
 
 def test_bars_have_the_lengths_of_the_data() -> None:

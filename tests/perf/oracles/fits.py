@@ -57,18 +57,8 @@ def cases(
             global_batch=dp * draw.choice([4, 8, 16]), recompute=draw.choice(["none", "selective", "full"]),
             sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True, flash=flash,
         )  # fmt: skip
-        made.append(
-            TrainingCase(
-                id=f"{i}",
-                model=name,
-                dims=MODELS[name],
-                system=system,
-                layout=layout,
-                dtype="bf16",
-                seconds=1.0,
-                memory=0.0,
-            )
-        )
+        about = {"id": f"{i}", "model": name, "dims": MODELS[name], "system": system, "layout": layout}
+        made.append(TrainingCase(**about, dtype="bf16", seconds=1.0, memory=0.0))
     times = batch(made).times(asdict(efficiency))["step"]
     factors = [2.718281828459045 ** draw.gauss(0.0, noise) for _ in made]
     return [evolve(c, seconds=float(t) * f) for c, t, f in zip(made, times, factors, strict=True)]

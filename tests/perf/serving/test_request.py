@@ -11,7 +11,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode, mean_context, token_load
-from trnspec.perf.serving.forward_pass import IDEAL, MOST, Deployment, Serving, power
+from trnspec.perf.serving.forward_pass import IDEAL, Deployment, Serving
 from trnspec.perf.serving.prefill import prompt_load
 from trnspec.perf.serving.request import serve, transfer_time
 from trnspec.perf.serving.static_graphs import bucket, powers_of_two
@@ -33,11 +33,6 @@ def models(graph):
 @pytest.fixture(scope="module")
 def trn1(graph):
     return machine(lower(graph, "trn1.32xlarge"), RATES, "bf16")
-
-
-@pytest.mark.parametrize(("n", "expected"), [(0.0, 1.0), (1.0, 0.75), (7.0, 0.75**7), (MOST, 0.0)])
-def test_power(n, expected):
-    assert expected == pytest.approx(power(0.75, n), rel=1e-14)
 
 
 def test_schedules(models, trn1):

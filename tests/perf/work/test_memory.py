@@ -15,8 +15,6 @@ from tests.support.engine import (
     GPT_175B,
     GPT_530B,
     LATENT,
-    LLAMA_2_7B,
-    LLAMA_2_13B,
     LLAMA_3_8B,
     LLAMA_3_70B,
     MIXTRAL,
@@ -29,7 +27,7 @@ from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.frameworks import ALLOCATED, Runtime
-from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, in_flight, stacked, stage_layers
+from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked, stage_layers
 from trnspec.perf.work.memory import (
     RankMemory,
     cache,
@@ -136,21 +134,6 @@ def test_zero_in_print():
     assert found == [120, 31.40625, 16.640625, 1.875]
 
 
-@pytest.mark.parametrize(
-    ("d", "size", "expected"),
-    [
-        (LLAMA_3_70B, 2.0, 327_680),
-        (LLAMA_3_70B, 1.0, 163_840),
-        (LLAMA_3_8B, 2.0, 131_072),
-        (LLAMA_2_7B, 2.0, 524_288),
-        (LLAMA_2_13B, 2.0, 819_200),
-        (LATENT, 2.0, 27 * 576 * 2),
-    ],
-)
-def test_cache_of_a_token(d, size, expected):
-    assert expected == kv_cache(d, 1.0, 1.0, size)
-
-
 def test_cache_is_split_by_heads_and_then_repeated():
     shares = [1.0, 0.5, 0.25, 0.125, 0.125, 0.125]
     whole = kv_cache(LLAMA_3_70B, 4096.0, 8.0)
@@ -166,12 +149,6 @@ def test_cache_over_stages_sequences_and_tokens():
     assert whole / 8 == cache(LLAMA_3_8B, layout(dp=4, cp=2), 4096.0, 8.0)
     # Nine sequences on four copies: one of them has three.
     assert whole / 8 * 3 == cache(LLAMA_3_8B, layout(dp=4), 4096.0, 9.0)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_one_stage_holds_one_microbatch(schedule):
-    assert 1.0 == in_flight(layout(schedule=schedule))
-    assert 1.0 == in_flight(layout(interleave=4, microbatches=9))
 
 
 @pytest.mark.parametrize("d", [LLAMA_3_8B, GPT_175B, MIXTRAL, LATENT])
