@@ -73,7 +73,3 @@ def test_recipes_write_the_same_results(tmp_path) -> None:
 
     assert [2, 2, 2, 8] == [len(files) for files in found.values()]
     assert all(files.items() <= found["ray"].items() for files in found.values())
-
-
-def test_every_recipe_is_on_the_page() -> None:
-    assert set(VARIABLES) == set(scripts())

@@ -19,41 +19,19 @@ seq, rate, share = (
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
-        (deadline, "60d", 60 * 86400.0),
-        (deadline, "1.5 h", 5400.0),
-        (deadline, "10min", 600.0),
-        (deadline, "90s", 90.0),
-        (deadline, "1e3h", 3.6e6),
-        (deadline, "1 week", 7 * 86400.0),
-        (deadline, "12hrs", 12 * 3600.0),
-        (last_day, "2026-11-22", 86400.0),  # that day is counted
-        (last_day, "2027-03-01", 100 * 86400.0),
-        (last_day, "60d", 60 * 86400.0),
-        (last_day, "2027-02", 99 * 86400.0),
-        (tokens, "10T", 1e13),
-        (tokens, "300b tokens", 3e11),
-        (tokens, "2.5M", 2.5e6),
-        (tokens, "1e12", 1e12),
-        (tokens, "15 T", 1.5e13),
-        (budget, "3M USD", 3e6),
-        (budget, "$3M", 3e6),
-        (budget, "2.5m usd", 2.5e6),
-        (seq, "4096", 4096),  # lengths have binary multiples
-        (seq, "8K", 8192),
-        (seq, "1M", 1048576),
-        (seq, "0.5k", 512),
-        (seq, "4 k", 4096),
-        (rate, "20", 20.0),
-        (rate, "20 requests/s", 20.0),
-        (rate, "1200/min", 20.0),
-        (rate, "72k/h", 20.0),
-        (rate, "20 req/sec", 20.0),
-        (share, "0.5", 0.5),
-        (share, "12.5 %", 0.125),
-        (share, "1e-3", 0.001),
+        (deadline, "60d", 60 * 86400.0), (deadline, "1.5 h", 5400.0), (deadline, "10min", 600.0),
+        (deadline, "90s", 90.0), (deadline, "1e3h", 3.6e6), (deadline, "1 week", 7 * 86400.0),
+        (deadline, "12hrs", 12 * 3600.0), (last_day, "2026-11-22", 86400.0), (last_day, "2027-03-01", 100 * 86400.0),
+        (last_day, "60d", 60 * 86400.0), (last_day, "2027-02", 99 * 86400.0), (tokens, "10T", 1e13),
+        (tokens, "300b tokens", 3e11), (tokens, "2.5M", 2.5e6), (tokens, "1e12", 1e12), (tokens, "15 T", 1.5e13),
+        (budget, "3M USD", 3e6), (budget, "$3M", 3e6), (budget, "2.5m usd", 2.5e6), (seq, "4096", 4096),
+        (seq, "8K", 8192), (seq, "1M", 1048576), (seq, "0.5k", 512), (seq, "4 k", 4096), (rate, "20", 20.0),
+        (rate, "20 requests/s", 20.0), (rate, "1200/min", 20.0), (rate, "72k/h", 20.0), (rate, "20 req/sec", 20.0),
+        (share, "0.5", 0.5), (share, "12.5 %", 0.125), (share, "1e-3", 0.001),
     ],
-)
+)  # fmt: skip
 def test_values(read, text: str, value: float) -> None:
+    """The last day is counted; lengths have binary multiples."""
     assert read(text) == pytest.approx(value, rel=1e-15)
 
 

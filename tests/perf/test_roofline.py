@@ -144,19 +144,17 @@ def test_refuses_invalid_questions(question, error, message):
         run(CATALOG, on="trainium2", **question)
 
 
-def test_a_refusal_names_the_figure():
+@pytest.mark.parametrize(
+    ("catalog", "question", "stated"),
+    [
+        (CATALOG, {"on": "trainium1", "sparse": True}, ("trainium1 spec.peak.sparse.bf16", "sparse=False uses the dense rate")),
+        (CATALOG.replace("trainium2", {"memory.bandwidth": None}), {"on": "trainium2", "intensity": 1.0}, ("trainium2 spec.memory.bandwidth", "")),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_figure(catalog, question, stated):
     with pytest.raises(RefusalError) as caught:
-        run(CATALOG, on="trainium1", sparse=True)
-    assert ("unknown-figure", "trainium1 spec.peak.sparse.bf16", "sparse=False uses the dense rate") == (
-        caught.value.reason, caught.value.place, caught.value.hint,
-    )  # fmt: skip
-
-
-def test_an_unknown_bandwidth_is_refused():
-    unknown = CATALOG.replace("trainium2", {"memory.bandwidth": None})
-    with pytest.raises(RefusalError) as caught:
-        run(unknown, on="trainium2", intensity=1.0)
-    assert ("unknown-figure", "trainium2 spec.memory.bandwidth") == (caught.value.reason, caught.value.place)
+        run(catalog, **question)
+    assert ("unknown-figure", *stated) == (caught.value.reason, caught.value.place, caught.value.hint)
 
 
 def test_every_type_of_the_catalog_has_a_size():

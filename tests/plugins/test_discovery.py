@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from tests.support.programs import HEAD, ROOT, Site
-from trnspec.errors import UsageError
 from trnspec.plugins import discovery
 from trnspec.plugins.api import API
 from trnspec.plugins.entry_points import distribution, imported, installed
@@ -213,11 +212,6 @@ def test_the_choice_ends_with_its_context() -> None:
 
     assert (("a",), ("b", "c")) == (chosen.only, discovery.chosen({"TRNSPEC_PLUGINS": "b, c ,"}).only)
     assert [None, None] == [discovery.chosen({}).only, discovery.chosen({"TRNSPEC_PLUGINS": " "}).only]
-
-
-def test_unknown_plugin_is_misuse() -> None:
-    with pytest.raises(UsageError, match="no plugin 'x' is installed; trnspec plugin list"):
-        discovery.discover(lambda: pytest.fail("not needed"), discovery.Choice(("x",)), 1.0, [])
 
 
 def test_distributions_of_installed_plugins(tmp_path, monkeypatch) -> None:

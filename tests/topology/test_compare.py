@@ -33,20 +33,13 @@ def _shuffled(fabric: FabricGraph, seed: int) -> FabricGraph:
 @pytest.mark.parametrize(
     ("a", "b", "same"),
     [
-        (Torus((4, 4)), Hypercube(4), True),
-        (Torus((2, 2, 4)), Hypercube(4), True),
-        (Torus((2, 8)), Hypercube(4), False),
-        (Torus((4, 4, 4)), Hypercube(6), True),
-        (Torus((8, 8)), Hypercube(6), False),
-        (Torus((4, 16)), Torus((8, 8)), False),
-        (Torus((4, 6)), Torus((6, 4)), True),
-        (Torus((3, 8)), Torus((4, 6)), False),
-        (Ring(12), Chain(12), False),
-        (Ring(4), Torus((2, 2)), True),
-        (Ring(3), FullyConnected(3), True),
-        (Single(), Hypercube(0), True),
+        (Torus((4, 4)), Hypercube(4), True), (Torus((2, 2, 4)), Hypercube(4), True),
+        (Torus((2, 8)), Hypercube(4), False), (Torus((4, 4, 4)), Hypercube(6), True),
+        (Torus((8, 8)), Hypercube(6), False), (Torus((4, 16)), Torus((8, 8)), False),
+        (Torus((4, 6)), Torus((6, 4)), True), (Torus((3, 8)), Torus((4, 6)), False), (Ring(12), Chain(12), False),
+        (Ring(4), Torus((2, 2)), True), (Ring(3), FullyConnected(3), True), (Single(), Hypercube(0), True),
     ],
-)
+)  # fmt: skip
 def test_equal_shapes(a: Shape, b: Shape, same: bool) -> None:
     """A word is not a shape: a 4D hypercube is a 4x4 torus, but no 2x8 torus."""
     assert same == isomorphic(a.build(), b.build())

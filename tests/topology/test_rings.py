@@ -22,27 +22,13 @@ def check(fabric: FabricGraph, rings: tuple[tuple[int, ...], ...]) -> None:
 @pytest.mark.parametrize(
     ("shape", "count"),
     [
-        (Torus((4, 4)), 2),
-        (Torus((4, 4, 4)), 3),
-        (Torus((8, 8)), 2),
-        (Torus((3, 5)), 2),
-        (Torus((2, 4)), 1),
-        (Ring(12), 1),
-        (Chain(6), 0),
-        (Single(), 0),
-        (Ring(2), 0),
-        (Hypercube(4), 2),
-        (Hypercube(5), 2),
-        (Mesh((4, 4)), 1),
-        (Mesh((3, 4)), 1),
-        (Mesh((3, 3)), 0),
-        (FullyConnected(4), 1),
-        (FullyConnected(7), 3),
-        (FullyConnected(8), 3),
-        (Switched(8, (SwitchLevel(8),)), 0),
+        (Torus((4, 4)), 2), (Torus((4, 4, 4)), 3), (Torus((8, 8)), 2), (Torus((3, 5)), 2), (Torus((2, 4)), 1),
+        (Ring(12), 1), (Chain(6), 0), (Single(), 0), (Ring(2), 0), (Hypercube(4), 2), (Hypercube(5), 2),
+        (Mesh((4, 4)), 1), (Mesh((3, 4)), 1), (Mesh((3, 3)), 0), (FullyConnected(4), 1), (FullyConnected(7), 3),
+        (FullyConnected(8), 3), (Switched(8, (SwitchLevel(8),)), 0),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_ring_count(shape: Shape, count: int) -> None:
     fabric = shape.build()
     found = hamiltonian_rings(fabric)

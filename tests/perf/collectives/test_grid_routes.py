@@ -9,7 +9,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.perf.collectives.conftest import on, timings
+from tests.perf.collectives.conftest import GIB, on, timings
 from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
@@ -25,7 +25,6 @@ from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
-GIB = 2.0**30
 SHAPES = st.one_of(
     st.builds(Ring, st.integers(2, 9)),
     st.builds(Chain, st.integers(2, 9)),

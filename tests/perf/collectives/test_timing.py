@@ -150,19 +150,6 @@ def test_groups_of_neighbours_keep_to_their_own_row():
     assert near(expected) == takes(where, "all-reduce", "direct+bidirectional-ring", of=of)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", LINKED)
-def test_no_collective_is_faster_than_the_bisection(name, kind):
-    where = system(name)
-    level = fabric_level(where)
-    cut = level.shape.bisection("rate")
-    # The first and the last rank may lie on the same side: then a send crosses nothing.
-    inside = kind == "send" and (0 in cut.cut) == (level.shape.nodes - 1 in cut.cut)
-    least = 0.0 if inside else c.bisection_bound(kind, GIB, int(level.ranks), cut.rate)
-
-    assert all(least <= t.time * (1 + 1e-12) for t in timings(where, group(where, int(level.ranks)), kind, GIB))
-
-
 @settings(max_examples=60, deadline=None)
 @given(name=st.sampled_from(SYSTEMS), kind=st.sampled_from(KINDS), size=st.integers(1, 64), stride=st.integers(1, 40))
 def test_no_algorithm_of_any_group_is_faster_than_the_bound(name, kind, size, stride):

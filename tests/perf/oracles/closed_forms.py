@@ -61,13 +61,3 @@ def torus(kind: str, size: float, dims: tuple[int, ...], alpha: float, beta: flo
 def sent(kind: str, n: int) -> float:
     """The least that a rank sends of the buffer (Chan et al. 2007)."""
     return {"all-reduce": 2 * (n - 1) / n, "broadcast": min(n - 1, 1), "send": min(n - 1, 1)}.get(kind, (n - 1) / n)
-
-
-def bisection_bound(kind: str, size: float, n: int, cut: float) -> float:
-    """The least that crosses a cut into halves, over what the cut carries in one direction.
-
-    All-reduce, broadcast and send S; all-gather and reduce-scatter the parts of the larger half; all-to-all a block of S / n
-    for each pair.
-    """
-    share = {"all-gather": -(-n // 2) / n, "reduce-scatter": -(-n // 2) / n, "all-to-all": n * n // 4 / n}
-    return share.get(kind, 1.0) * size / cut

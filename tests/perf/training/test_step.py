@@ -52,13 +52,6 @@ def test_zero_bubble(schedule, ahead, p, times):
         assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12), m
 
 
-def test_zero_bubble_as_published():
-    """With equal passes and many microbatches: a third of the bubble of 1F1B, and none."""
-    for p in STAGES:
-        assert closed_form("zb1p", p, 3 * p, TIMES[0]) == 3 * 3 * p + (p - 1)
-        assert closed_form("zb2p", p, 3 * p, TIMES[0]) == 3 * 3 * p
-
-
 def test_v_shaped_as_published():
     """With equal passes a bubble that does not grow; else ``v-min`` repeats one: six chunks backward are in turn."""
     for p in STAGES:
