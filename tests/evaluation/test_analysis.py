@@ -175,8 +175,6 @@ def test_a_share_is_not_above_one() -> None:
         ("step_time=-3 s", TENSOR, UsageError, "above 0"),
         ("step_time=~20 s", TENSOR, UsageError, "above 0"),
         ("fits=yes", TENSOR, UsageError, "not a number"),
-        ("step_time=20 s", "trn2.48xlarge.memory.bandwidth", UsageError, "trainium2.memory.bandwidth"),
-        ("step_time=20 s", "trn2.48xlarge.netwrk.bandwidth", UnknownNameError, "network.bandwidth"),
         ("step_time=20 s", "trainium3.memory.bandwidth", UsageError, "does not use trainium3.memory.bandwidth"),
         ("step_time=20 s", "trainium1-neuron.achieved.matmul", UsageError, "does not use the calibration"),
         ("step_time=20 s", "trn2.48xlarge.chips.count", UsageError, "no value"),

@@ -54,7 +54,6 @@ def test_an_assumption_that_is_not_used_is_marked() -> None:
         ({"trainium2.other.efa_share": "200 GB"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": "0 Gbps"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": 6400}, UsageError),
-        ({"trn2.48xlarge.memory.bandwidth": "6,400 Gbps"}, UsageError),
         ({"trn2.48xlarge.chips.count": "8 chips"}, UsageError),
         ({"trn2.48xlarge.network.bandwidth": "1 Gbps", "trn2-16.48xlarge.network.bandwidth": "2 Gbps"}, UsageError),
         ("trn2.48xlarge.network.bandwidth=6,400 Gbps", UsageError),

@@ -67,17 +67,8 @@ def scored(file: Path, times: int = 1) -> list[Score]:
                 scores.append(Score(row["id"], published, None, text=str(error)))
                 continue
             chips = next(a for a in found.answers if a.name == "chips")
-            scores.append(
-                Score(
-                    row["id"],
-                    published,
-                    float(str(chips.value)),
-                    chips.low,
-                    chips.high,
-                    found.evidence.kind,
-                    found.title,
-                )
-            )
+            ends = chips.low, chips.high
+            scores.append(Score(row["id"], published, float(str(chips.value)), *ends, found.evidence.kind, found.title))
     return scores
 
 

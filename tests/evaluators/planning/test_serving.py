@@ -22,16 +22,9 @@ plan = keywords(plan_)
 CAT = trnspec.load()
 
 QUESTION: dict[str, Any] = {
-    "model": "llama-3.1-8b",
-    "rate": 20.0,
-    "isl": 2048,
-    "osl": 256,
-    "ttft": "1s",
-    "tpot": "40ms",
-    "tp": (4, 8),
-    "on": ("trn2.48xlarge",),
-    "pools": ("aggregated",),
-}
+    "model": "llama-3.1-8b", "rate": 20.0, "isl": 2048, "osl": 256, "ttft": "1s", "tpot": "40ms", "tp": (4, 8),
+    "on": ("trn2.48xlarge",), "pools": ("aggregated",),
+}  # fmt: skip
 OF_FILE = {name: value for name, value in QUESTION.items() if name not in ("isl", "osl")}
 
 

@@ -21,13 +21,8 @@ plan = keywords(plan_)
 CAT = trnspec.load()
 
 SMALL: dict[str, Any] = {
-    "model": "llama-3.2-1b",
-    "tokens": "100B",
-    "microbatch": (1, 2),
-    "schedule": ("1f1b",),
-    "recompute": ("none",),
-    "seq": 4096,
-}
+    "model": "llama-3.2-1b", "tokens": "100B", "microbatch": (1, 2), "schedule": ("1f1b",), "recompute": ("none",), "seq": 4096,
+}  # fmt: skip
 
 
 def rows(found: Evaluation) -> list[dict[str, Any]]:

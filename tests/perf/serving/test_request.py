@@ -14,7 +14,7 @@ from trnspec.perf.serving.decode import decode, mean_context, token_load
 from trnspec.perf.serving.forward_pass import IDEAL, Deployment, Serving
 from trnspec.perf.serving.prefill import prompt_load
 from trnspec.perf.serving.request import serve, transfer_time
-from trnspec.perf.serving.static_graphs import bucket, powers_of_two
+from trnspec.perf.serving.static_graphs import bucket, compiled, powers_of_two
 from trnspec.perf.work.transformer import transformer
 
 CLOSE = 1e-12
@@ -117,3 +117,8 @@ def test_the_smallest_bucket_that_holds_a_size():
 
     assert [128.0, 128.0, 640.0, 640.0, 1024.0] == [bucket(float(n), buckets) for n in (1, 128, 129, 640, 641)]
     assert [128.0, 640.0, 1024.0] == list(bucket(np.array([5.0, 600.0, 1000.0]), buckets))
+
+
+def test_a_chunk_takes_the_bucket_of_its_tokens(models):
+    plan = Deployment(prompt=1000.0, cached=200.0, passes=4.0, output=24.0)
+    assert 640.0 == compiled(transformer(models["llama-2-7b"]), plan, (128, 640, 1024)).compiled_tokens
