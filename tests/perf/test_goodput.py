@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from tests.support.programs import DATA
 from trnspec.perf.goodput import (
+    CHECKPOINT_RATE_PER_SERVER,
     CHIP_HOURS_PER_FAILURE,
+    CHIP_HOURS_PER_FAILURE_ENDS,
     FAILURE_RATES,
+    RESTART,
+    RESTART_ENDS,
+    Goodput,
     ProductionFactor,
     goodput,
     optimal_interval,
     spare_servers,
+    total_interval,
 )
 
 HOUR = 3600.0
@@ -98,3 +104,23 @@ def test_published_failure_rates() -> None:
     assert len(rates) == 5
     assert [name for name, rate in rates.items() if not low <= rate <= high] == ["opt175b-hardware"]
     assert 8 * 24_000 / CHIP_HOURS_PER_FAILURE == pytest.approx(rates["llama3-405b-unexpected"], rel=0.01)
+
+
+def test_goodput_of_llama_3_405b() -> None:
+    """More than 90 % (Grattafiori et al. 2024, section 3.3.4); the worst rate with the slowest restarts would be 61 %."""
+    chips, checkpoint = 16_384, 405e9 * 14 / (2_048 * CHECKPOINT_RATE_PER_SERVER)
+
+    def run(hours: float, restart: float) -> Goodput:
+        return goodput(54 * 86_400.0, mtbf=hours * HOUR / chips, checkpoint=checkpoint, restart=restart)
+
+    usual = run(CHIP_HOURS_PER_FAILURE, RESTART)
+    often, seldom = CHIP_HOURS_PER_FAILURE_ENDS
+    failures = run(seldom, RESTART), run(often, RESTART)
+    restarts = tuple(run(CHIP_HOURS_PER_FAILURE, restart) for restart in RESTART_ENDS)
+    low, high = total_interval(usual, (failures, restarts))
+
+    assert usual.share == pytest.approx(0.92, abs=0.01)
+    assert usual.work / low == pytest.approx(0.96, abs=0.01)
+    assert usual.work / high == pytest.approx(0.78, abs=0.01)
+    assert run(often, RESTART_ENDS[1]).share == pytest.approx(0.61, abs=0.01)
+    assert total_interval(usual, [(usual, usual)]) == (usual.total, usual.total)

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CHIP_HOURS_PER_FAILURE = 16384 * 54 * 24 / 419
 """Chip hours between interruptions of training, where none is given.
@@ -40,10 +44,14 @@ CHECKPOINT_STALL = 60.0
 BLOOM 176B: 40 s; Llama 3 8B with synchronous PyTorch checkpoints: 50 s, asynchronous ones: 0.5 s.
 """
 CHECKPOINT_RATE = 100e9
-"""Rate at which all servers together write a checkpoint at most, where none is given [B/s].
+"""Rate at which up to 100 servers together write a checkpoint at most, where none is given [B/s].
 
-Published: BLOOM 176B 57 GB/s on 48 servers, runs of up to 800 billion parameters 50 to 200 GB/s, Orbax 33 GB/s of Llama 3.1 405B. The
-storage of Llama 3 405B, 7,500 servers, sustains 2 TB/s (arXiv 2407.21783).
+Published: BLOOM 176B 57 GB/s on 48 servers, runs of up to 800 billion parameters 50 to 200 GB/s, Orbax 33 GB/s of Llama 3.1 405B.
+"""
+CHECKPOINT_RATE_PER_SERVER = 1e9
+"""The same of each of more servers [B/s].
+
+Llama 3 405B: storage that sustains 2 TB/s, for 2,048 servers (Grattafiori et al. 2024, arXiv 2407.21783); BLOOM 1.2 GB/s.
 """
 MEASURED_CHIP, CHIPS_OF_RUNS = "h100", ("a100", "h100")
 """The beginnings of the names of chips that this figure and published runs are of."""
@@ -155,6 +163,19 @@ def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> G
         mtbf=mtbf,
         failures=total / mtbf,
     )
+
+
+def total_interval(usual: Goodput, changed: Iterable[tuple[Goodput, Goodput]]) -> tuple[float, float]:
+    """The ends of the interval of the time of a run: the squares of the half-widths on the logarithmic scale add up [s].
+
+    Args:
+        usual: The run.
+        changed: The run with each of several independent quantities at its favourable and its unfavourable end.
+    """
+    few, many = (
+        math.hypot(*(math.log(run.total / usual.total) for run in runs)) for runs in zip(*changed, strict=True)
+    )
+    return max(usual.work, usual.total * math.exp(-few)), usual.total * math.exp(many)
 
 
 def optimal_interval(checkpoint: float, mtbf: float) -> float:

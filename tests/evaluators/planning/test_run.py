@@ -34,7 +34,7 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> RunPlan:
         "spares": 0.0, "power": None,
     }  # fmt: skip
     values |= changes
-    return RunPlan(**{"ends": (values["run"], values["run"])} | values)
+    return RunPlan(**{"ends": (values["run"].total, values["run"].total)} | values)
 
 
 def goals(**limits: Any) -> Goals:
@@ -59,8 +59,8 @@ def test_cost_and_energy_are_proportional_to_time(value, slower, faster, spares)
 
 def test_errors_of_the_step_and_of_interruptions_are_independent() -> None:
     run, few, many = (goodput(1000.0, mtbf=mtbf, checkpoint=1.0, restart=5.0) for mtbf in (100.0, 200.0, 50.0))
-    alone = plan((100.0, 100.0, 100.0), run=run, ends=(few, many))
-    both = plan((100.0, 50.0, 200.0), run=run, ends=(few, many))
+    alone = plan((100.0, 100.0, 100.0), run=run, ends=(few.total, many.total))
+    both = plan((100.0, 50.0, 200.0), run=run, ends=(few.total, many.total))
 
     assert alone.time == pytest.approx((run.total, few.total, many.total))
     assert math.log(both.time[2] / run.total) == pytest.approx(

@@ -33,8 +33,8 @@ class RunPlan:
         step: Time of a production step: value, low and high end [s]; the last is ``None`` of a bound.
         production: Its time over that of a benchmark step.
         run: The run with its interruptions, at the value of the step time.
-        ends: The same with the fewest and shortest interruptions, and with the most and longest; both are ``run`` where
-            they are given.
+        ends: The ends of the interval of its time with interruptions, at the value of the step time [s]; both are that of
+            ``run`` where interruptions are given.
         steps: Number of steps.
         mfu: Model FLOP utilization [%].
         evidence: What the step time is based on.
@@ -52,7 +52,7 @@ class RunPlan:
     step: tuple[float, float, float | None]
     production: ProductionFactor
     run: Goodput
-    ends: tuple[Goodput, Goodput]
+    ends: tuple[float, float]
     steps: int
     mfu: float
     evidence: Evidence
@@ -71,7 +71,7 @@ class RunPlan:
         """
         value, low, high = self.step
         total = self.run.total
-        few, many = (abs(math.log(end.total / total)) for end in self.ends)
+        few, many = (abs(math.log(end / total)) for end in self.ends)
         faster = math.exp(-math.hypot(math.log(value / low), few))
         slower = None if high is None else math.exp(math.hypot(math.log(high / value), many))
         return total, total * faster, None if slower is None else total * slower

@@ -34,6 +34,7 @@ from trnspec.perf.calibration.fit_range import near_ranks
 from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.goodput import (
     CHECKPOINT_RATE,
+    CHECKPOINT_RATE_PER_SERVER,
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
     CHIP_HOURS_PER_FAILURE_ENDS,
@@ -42,9 +43,11 @@ from trnspec.perf.goodput import (
     RESTART,
     RESTART_ENDS,
     STATED,
+    Goodput,
     ProductionFactor,
     goodput,
     spare_servers,
+    total_interval,
 )
 from trnspec.quantities.units import Dimension
 
@@ -400,12 +403,15 @@ def _plan(  # the parts of a question
     steps = math.ceil(goals.tokens / layout.tokens)
     stall = checkpoint_bytes(estimator, layout) / rate if rate else CHECKPOINT_STALL
     chips = estimator.system.chips
-    # The value, the fewest and shortest interruptions, and the most and longest.
-    interruptions = zip((goals.mtbf[n] for n in (0, 2, 1)), goals.restart, strict=True)
-    interrupted, few, many = (
-        goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
-        for mtbf, restart in interruptions
-    )
+
+    def interrupted(mtbf: float, restart: float) -> Goodput:
+        return goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
+
+    mtbf, often, seldom = goals.mtbf
+    restart, soon, late = goals.restart
+    usual = interrupted(mtbf, restart)
+    failures = interrupted(seldom, restart), interrupted(often, restart)
+    restarts = interrupted(mtbf, soon), interrupted(mtbf, late)
     plan = RunPlan(
         systems=on,
         chip=estimator.system.chip,
@@ -413,8 +419,8 @@ def _plan(  # the parts of a question
         layout=layout,
         step=(step[0], step[1], None if bound else step[2]),
         production=evolve(factor, value=step[0] / benchmark[0]),
-        run=interrupted,
-        ends=(few, many),
+        run=usual,
+        ends=total_interval(usual, (failures, restarts)),
         steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
@@ -533,7 +539,11 @@ def _storage(catalog: Catalog, on: str) -> float | None:
     number, server = servers
     figures = catalog[server.name].figures
     stated = figures.get("network.storage_baseline") or figures.get("network.storage")
-    return None if stated is None else min(CHECKPOINT_RATE, number * float(stated.value.value))
+    return (
+        None
+        if stated is None
+        else min(max(CHECKPOINT_RATE, number * CHECKPOINT_RATE_PER_SERVER), number * float(stated.value.value))
+    )
 
 
 def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:

@@ -24,7 +24,14 @@ from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
 from trnspec.perf.calibration.published_runs import PublishedRun
-from trnspec.perf.goodput import CHECKPOINT_RATE, CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PUBLISHED_MFU
+from trnspec.perf.goodput import (
+    CHECKPOINT_RATE,
+    CHECKPOINT_RATE_PER_SERVER,
+    CHECKPOINT_STALL,
+    FAILURE_RATES,
+    MEASURED_CHIP,
+    PUBLISHED_MFU,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -214,7 +221,7 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
     bound = best.step[2] is None
     note = "" if bound else "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*PUBLISHED_MFU)
     yield Answer("mfu", best.mfu, "%", high=best.mfu if bound else None, note=note, kind=kind)
-    few, many = (100.0 * end.share for end in best.ends)
+    few, many = (100.0 * best.run.work / end for end in best.ends)
     note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
     yield Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
     yield Answer("failures", best.run.failures, note="expected number")
@@ -351,7 +358,8 @@ def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]
         why = "no rate of storage is published; give checkpoint_rate"
         yield Assumption("checkpoints", f"stop the work for {CHECKPOINT_STALL:g} s each", why, first=True)
     elif q.checkpoint_rate is None:
-        rate = f"block storage of all servers, at most {measure(CHECKPOINT_RATE, 'B/s')}"
+        most = (measure(x, "B/s") for x in (CHECKPOINT_RATE, CHECKPOINT_RATE_PER_SERVER))
+        rate = "block storage of all servers, at most {}, of more than 100 servers {} each".format(*most)
         why = "published rates of checkpoints are 33 to 200 GB/s; work stops meanwhile"
         yield Assumption("checkpoint_rate", rate, why)
 
