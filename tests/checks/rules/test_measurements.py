@@ -60,33 +60,12 @@ def change(folder: Path, name: str, line: int, old: str, new: str) -> int:
     return column
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "old", "new", "code", "shift"),
-    [
-        ("training_mpt", 2, ",16.2701,", ",16.2701 s,", "TRN702", 1),
-        ("training_mpt", 2, ",16.2701,", ",-16.2701,", "TRN702", 1),
-        ("training_mpt", 2, "h100_80gb,512", "h100_81gb,512", "TRN702", 0),
-        ("training_mpt", 2, ",16.2701,", ",1.62701,", "TRN705", 9),
-        ("training_mpt", 2, ",408,", ",1408,", "TRN704", 1),
-        # One logical core of two physical ones has a quarter of the 667 TFLOPS of eight.
-        ("ops_neuron", 4, ",124.1,", ",167.5,", "TRN704", 1),
-        ("gemm_gpu", 2, ",13.33,", ",13330,", "TRN704", 1),
-        ("training_torchtitan", 2, ",82.4,", ",82.4 GiB,", "TRN702", 1),
-    ],
-)
-def test_a_changed_cell(folder: Path, name: str, line: int, old: str, new: str, code: str, shift: int) -> None:
-    column = change(folder, name, line, old, new)
+@pytest.mark.parametrize(("name", "changes", "code", "shift"), ROWS["changes"])
+def test_a_changed_table(folder: Path, name: str, changes: list[list[Any]], code: str | None, shift: int) -> None:
+    """What is found, if anything, at the last of the changes: a line, a text in it, and what is written instead."""
+    columns = [change(folder, name, *each) for each in changes]
 
-    assert {(code, f"{name}.csv", line, column + shift)} == findings(folder, name)
-
-
-@pytest.mark.parametrize(("rate", "expected"), [("83.3", set()), ("83.5", {("TRN704", 3)})])
-def test_cores_without_logical_ones_are_physical(folder: Path, rate: str, expected: set[tuple[str, int]]) -> None:
-    """One core of eight has 83.4 of 667 TFLOPS."""
-    change(folder, "ops_neuron", 3, ",1,1,2,fp16,", ",1,1,,fp16,")
-    change(folder, "ops_neuron", 3, ",112.6,", f",{rate},")
-
-    assert expected == {(code, line) for code, _, line, _ in findings(folder, "ops_neuron")}
+    assert findings(folder, name) == ({(code, f"{name}.csv", changes[-1][0], columns[-1] + shift)} if code else set())
 
 
 def test_a_run_that_another_set_holds(folder: Path) -> None:
@@ -124,12 +103,6 @@ def test_a_renamed_column(folder: Path) -> None:
 
     assert expected < findings(folder, "training_mpt")
     assert {"training_mpt.csv", "training-mpt.yaml"} == {f for _, f, *_ in findings(folder, "training_mpt")}
-
-
-def test_a_rate_just_below_that_of_its_cores(folder: Path) -> None:
-    change(folder, "ops_neuron", 4, ",124.1,", ",166.5,")
-
-    assert set() == findings(folder, "ops_neuron")
 
 
 def of_rows(folder: Path, *rows: dict[str, str]) -> list[tuple[str, int]]:

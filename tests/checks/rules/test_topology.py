@@ -1,11 +1,9 @@
-"""trnspec.checks.rules.topology: what is named of many systems, and the size of fabrics that are built; tables have the rest."""
+"""trnspec.checks.rules.topology: what is named of many systems; tables have the rest."""
 
 import attrs
-import pytest
 
-from tests.support.rules import claim, findings, linked, put
+from tests.support.rules import findings, linked, put
 from trnspec.graph.graph import Graph
-from trnspec.model.fabric import Topology
 from trnspec.model.ref import Ref
 
 
@@ -17,14 +15,3 @@ def test_three_systems_of_many_are_named():
 
     assert "in 4 systems of it" in finding.message
     assert len(finding.see) == 3
-
-
-@pytest.mark.parametrize(("side", "reported"), [(32, True), (33, False)])
-def test_large_fabrics_are_not_built(side, reported):
-    """1,024 chips are; in a ring of them each has two links, not four."""
-    graph = put(linked(), "a1.large", "chips.count", side * 32)
-    graph = put(graph, "a1.large", "fabric.topology", Topology(shape="ring"))
-    graph = claim(graph, "a1.large", "spec.fabric.topology", "chain")
-
-    assert [len(findings(code, graph)) for code in ("TRN501", "TRN502")] == [0, int(reported)]
-    assert ("chain" in "".join(d.message for d in findings("TRN503", graph))) is reported

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import beside, found
 from trnspec.api import validate
 from trnspec.checks.rules.verdicts import wrong_results
 from trnspec.quantities.units import UNITS
@@ -41,33 +40,6 @@ def test_product_is_right_exactly_if_it_is(one, other, off):
         assert list(wrong_results(text, UNITS)) == []
     elif abs(wrong - right) > slack:
         assert [f"{one:,} x {other:,}"] == [calculation for calculation, *_ in wrong_results(text, UNITS)]
-
-
-def test_every_reason_and_note_of_a_document():
-    text = """\
-api_version: trnspec/v1
-kind: Chip
-metadata:
-  name: example
-  title: Example
-  source: neuron-trainium2-2026-08
-  note: 2 x 3 = 7.
-spec:
-  peak: {dense: {bf16: {value: 667 TFLOPS, note: 2 x 4 = 9.}}}
-  memory: {capacity: 96 GiB}
-claims:
-  - at: spec.peak.dense.bf16
-    says: 667 TFLOPS
-    source: neuron-trainium2-2026-08
-    reason: 2 x 2 = 4.
-  - at: spec.peak.dense.bf16
-    says: 667 TFLOPS
-    source: neuron-trainium2-2026-08
-    reason: 2 x 5 = 11.
-"""
-    findings = {where for where in found("TRN313", beside(text)) if where[0] == "example"}
-
-    assert {("example", p) for p in ("metadata.note", "spec.peak.dense.bf16.note", "claims.1.reason")} == findings
 
 
 def test_a_document_with_errors_is_not_reported_again_by_formulas(tmp_path):
