@@ -67,6 +67,11 @@ def test_each_is_the_single_call(name, share) -> None:
         assert {n: one[answer] for n, answer in ANSWERS.items()} == {n: c[number] for n, c in values.items()}
 
 
+def test_all_deployments_have_the_reason_of_one_that_cannot_be_prepared() -> None:
+    (grid,) = grids(EVERYTHING, **GRIDS["two pools"] | {"batching": "static"})
+    assert {"rank-count", "batching"} == set(columns(grid, 0, grid.size, ())[0])
+
+
 @pytest.mark.parametrize("region", [700, 1 << 17])
 def test_reductions(region, monkeypatch) -> None:
     monkeypatch.setattr(of_blocks, "_CHUNK", region)

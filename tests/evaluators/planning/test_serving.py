@@ -214,6 +214,7 @@ def test_launch_commands(asked, start, options, end, note) -> None:
 
     assert launched.startswith(start)
     assert options.items() <= dict(itertools.pairwise(shlex.split(launched))).items()
+    assert ("ep" in asked) == ("--enable-expert-parallel" in launched or "--ep-size" in launched)
     assert launched.endswith(end)
     assert note in found.answer("launch").note
 
