@@ -32,7 +32,7 @@ GRIDS = {
     },
     "learned positions": {"model": "gpt2", "on": "trn1.32xlarge", "prompt": [1000, 1023], "output": [1, 24, 25], "tp": [4]},
     "servers on GPUs": {
-        "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
+        "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "dtype": "fp8", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
         "batch": [1, 64, 2000], "output": [1, 300], "weight_dtype": [None, "mxfp4"],
     },
 }  # fmt: skip
