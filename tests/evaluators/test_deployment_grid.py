@@ -31,6 +31,7 @@ GRIDS = {
         "ep": [1, 2, 3, 4], "batch": [1, 3, 64], "chunk": [None, 512], "weight_dtype": [None, "fp8"],
     },
     "learned positions": {"model": "gpt2", "on": "trn1.32xlarge", "prompt": [1000, 1023], "output": [1, 24, 25], "tp": [4]},
+    "refused": {"model": "gpt2", "on": "trn2.3xlarge", "prefill_on": "trn1.2xlarge", "batching": "static", "tp": [1]},
     "servers on GPUs": {
         "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "dtype": "fp8", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
         "batch": [1, 64, 2000], "output": [1, 300], "weight_dtype": [None, "mxfp4"],
@@ -65,11 +66,6 @@ def test_each_is_the_single_call(name, share) -> None:
     assert reason == reasons[number]
     if one is not None:
         assert {n: one[answer] for n, answer in ANSWERS.items()} == {n: c[number] for n, c in values.items()}
-
-
-def test_all_deployments_have_the_reason_of_one_that_cannot_be_prepared() -> None:
-    (grid,) = grids(EVERYTHING, **GRIDS["two pools"] | {"batching": "static"})
-    assert {"rank-count", "batching"} == set(columns(grid, 0, grid.size, ())[0])
 
 
 @pytest.mark.parametrize("region", [700, 1 << 17])
