@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.explicit import Explicit
-from trnspec.topology import measures
+from trnspec.topology import measures, shapes
 from trnspec.topology.bisection import By, bisection
 from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Shape, Single, Torus
@@ -220,6 +220,9 @@ def test_bisection_of_tori(dims: tuple[int, ...], links: int) -> None:
 
 def test_bisection_by_rate_may_cut_the_shorter_axis() -> None:
     assert 32.0 == Torus((4, 16), (1.0, 10.0)).bisection("rate").rate
+    for sizes in ((4, 16), (16, 4)):
+        cut = shapes.axis_cut(Torus(sizes).axes, "links")
+        assert (8, True) == (cut.links, cut.exact)
 
 
 @pytest.mark.parametrize(("dims", "links"), [((7, 7), 16), ((5, 7), 12), ((3, 5, 7), 38)])
