@@ -36,8 +36,9 @@ if os.environ.setdefault("PYTEST_FIRST_PROCESS", str(os.getpid())) == str(os.get
     made = Path(tempfile.gettempdir()) / f"trnspec-wheel-{os.getpid()}"
     atexit.register(shutil.rmtree, made, ignore_errors=True)
 
-# Most of what a run creates stays until its end: modules, tests, kept readings.
-gc.set_threshold(50_000)
+# Most of what a run creates stays until its end: modules, tests, kept readings. None of it is garbage before the first test.
+gc.disable()
+gc.set_threshold(100_000, 20, 20)
 
 # Tests of half a minute and more, which begin first, so that no process waits for one at the end.
 LONG = ("test_new_plugins_pass", "test_hooks_in_a_repository", "test_sphinx", "add-a-generation", "size-a-serving-fleet",
@@ -48,6 +49,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Modules without slow tests are not imported where only those are run: most of the time of collection."""
     skipped = config.option.markexpr == "slow" and collection_path.suffix == ".py"
     return True if skipped and b"mark.slow" not in collection_path.read_bytes() else None
+
+
+def pytest_collection_finish() -> None:
+    """What collection has made is not looked at again for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
