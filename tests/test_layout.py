@@ -121,7 +121,7 @@ def test_hooks_are_commands_of_this_version() -> None:
 
 def test_no_class_name_is_used_twice() -> None:
     """One class name for one concept."""
-    trees = [ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES]
-    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    texts = [(ROOT / m).read_text(encoding="utf-8") for m in MODULES]
+    names = Counter(name for text in texts for name in re.findall(r"^class (\w+)", text, re.MULTILINE))
 
     assert {name for name, number in names.items() if number > 1} == set()

@@ -88,6 +88,9 @@ FORBIDDEN = {
     "joblib",
 }
 
+WORDS = {name.partition(".")[0] for name in FORBIDDEN}
+"""Only modules with one of these anywhere are parsed."""
+
 EXEMPT = {
     "evaluators/searching/space.py": {"pickle.loads"}  # a message from the process that submits a part
 }
@@ -95,11 +98,10 @@ EXEMPT = {
 
 def test_package_has_no_audit_hooks_patches_or_pickles() -> None:
     """No audit hook, no replaced function of Python, no stored code, no pickled files."""
-    found = {
-        file.relative_to(PACKAGE).as_posix(): names_in(ast.parse(file.read_text(encoding="utf-8"))) & FORBIDDEN
-        for file in PACKAGE.rglob("*.py")
-    }
-    assert len(found) > 100
+    texts = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
+    assert len(texts) > 100
+    mentioned = {file: text for file, text in texts.items() if any(name in text for name in WORDS)}
+    found = {file: names_in(ast.parse(text)) & FORBIDDEN for file, text in mentioned.items()}
     left = {file: names - EXEMPT.get(file, set()) for file, names in found.items()}
     assert {file: names for file, names in left.items() if names} == {}
 

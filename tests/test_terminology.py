@@ -30,6 +30,7 @@ def terms() -> dict[str, re.Pattern[str]]:
 
 
 TERMS = terms()
+ANY = re.compile("|".join(pattern.pattern for pattern in TERMS.values()), re.IGNORECASE)
 
 
 def prose(file: Path) -> Iterator[tuple[int, str]]:
@@ -50,6 +51,7 @@ def hits(name: str, texts: Iterator[tuple[int, str]]) -> list[str]:
     return [
         f"{name}:{line}: {match[0]!r} in: {text.strip()}"
         for line, text in texts
+        if ANY.search(text)
         for pattern in TERMS.values()
         for match in pattern.finditer(text)
         if (name, match[0].lower()) not in ALLOWED and (name, "") not in ALLOWED
