@@ -39,8 +39,11 @@ def plans(catalog: Any) -> list[list[str]]:
             lines.append(
                 [f"training, {name}", str(len(some)), *(f"{x:.2f}x" for x in training_runs.errors(some)), *ends]
             )
-    for title, times in (("chips of a fleet", 1), (f"chips of {MANY} such fleets together", MANY)):
-        scores = fleets.scored(fleets.FLEETS, times)
+    many = f"chips of {MANY} such fleets together"
+    for title, times, spread in (
+        ("chips of a fleet", 1, False), (many, MANY, False), (f"{many}, lengths of prompts differ", MANY, True)
+    ):  # fmt: skip
+        scores = fleets.scored(fleets.FLEETS, times, spread=spread)
         off = sorted(max(one.ratio, 1.0 / one.ratio) for one in scores if one.planned)
         widths = [one.high / one.low for one in scores if one.high and one.low]
         ends = [f"{sum(one.inside for one in scores)} of {len(scores)}", f"{median(widths):.2f}"]

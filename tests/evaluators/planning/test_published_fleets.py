@@ -1,11 +1,12 @@
 """Plans of serving fleets against fleets that served a published load: MLPerf Inference 5.1 server results and a service.
 
 As a program it prints the ratio of planned to published chips for each fleet, or for that many of it together: ``python -m
-tests.evaluators.planning.test_published_fleets [FILE.csv [TIMES]]``.
+tests.evaluators.planning.test_published_fleets [FILE.csv [TIMES [spread]]]``, the last with prompts of the published lengths.
 """
 
 import csv
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 
@@ -43,24 +44,28 @@ class Score:
         return self.low is not None and self.high is not None and self.low <= self.published <= self.high
 
 
-def scored(file: Path, times: int = 1) -> list[Score]:
+def scored(file: Path, times: int = 1, *, spread: bool = False) -> list[Score]:
     """Each fleet of a table, planned with the fewest chips.
 
     Args:
         file: The table.
         times: The fleet serves this many times the load, and the published one has as many times the chips: with many,
             chips are not rounded to whole servers.
+        spread: Prompts have the published lengths where the shortest is known, instead of the mean.
     """
     catalog = Catalog(everything())
     scores = []
-    with file.open(newline="", encoding="utf-8") as lines:
+    with file.open(newline="", encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
         for row in csv.DictReader(lines):
-            inputs = {name: row[name] for name in ("model", "ttft", "tpot")}
+            inputs: dict[str, object] = {name: row[name] for name in ("model", "ttft", "tpot")}
             numbers = {name: float(row[name] or 0.0) for name in ("percentile", "prefix_hit")}
+            isl, osl = (round(float(row[name])) for name in ("isl", "osl"))
+            shortest = int(row["shortest"] or 0) if spread else 0
+            inputs |= {"lengths": _lengths(folder, isl, osl, shortest)} if shortest else {"isl": isl, "osl": osl}
             rate, published = (times * float(row[name]) for name in ("rate", "chips"))
             try:
                 found: Evaluation = keywords(run)(
-                    catalog, **inputs, **numbers, rate=rate, on=(row["on"],), isl=round(float(row["isl"])), osl=round(float(row["osl"])),
+                    catalog, **inputs, **numbers, rate=rate, on=(row["on"],),
                     framework=row["framework"] or None, dtype=(row["dtype"],), objective="chips",
                 )  # fmt: skip
             except RefusalError as error:
@@ -70,6 +75,14 @@ def scored(file: Path, times: int = 1) -> list[Score]:
             ends = chips.low, chips.high
             scores.append(Score(row["id"], published, float(str(chips.value)), *ends, found.evidence.kind, found.title))
     return scores
+
+
+def _lengths(folder: str, isl: int, osl: int, shortest: int, number: int = 64) -> str:
+    """A file of requests whose prompts are equally likely from the shortest length to as far above the mean."""
+    prompts = (round(shortest + 2.0 * (isl - shortest) * (i + 0.5) / number) for i in range(number))
+    file = Path(folder) / "lengths.csv"
+    file.write_text("isl,osl\n" + "".join(f"{prompt},{osl}\n" for prompt in prompts), encoding="utf-8")
+    return str(file)
 
 
 def summary(scores: list[Score]) -> tuple[float, float]:
@@ -92,7 +105,8 @@ def test_plans_of_published_fleets() -> None:
 
 
 if __name__ == "__main__":
-    every = scored(Path(sys.argv[1]) if len(sys.argv) > 1 else FLEETS, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    given = dict(enumerate(sys.argv))
+    every = scored(Path(given.get(1, FLEETS)), int(given.get(2, 1)), spread="spread" in sys.argv[3:])
     for one in every:
         interval = "" if one.low is None or one.high is None else f"[{one.low:g}, {one.high:g}]"
         counts = f"{one.published:6g} {one.planned or 0:6g} {interval:14} {one.ratio:5.2f}"
