@@ -69,11 +69,11 @@ CHECKERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
 def test_types_and_mistakes(checker, revealed, refused) -> None:
-    """Every type is the one in its comment; every marked line of the other file has an error, and no other line."""
-    text = checker(RIGHT, WRONG)
+    """Types are those in the comments; every marked line of the mistakes has an error, and no line of other files."""
+    text = checker(RIGHT, WRONG, SCRIPT)
 
     assert {int(line): plain(found) for line, found in re.findall(f"{RIGHT.name}{revealed}", text)} == expected(RIGHT)
-    assert re.findall(f"{RIGHT.name}{refused}", text) == []
+    assert re.findall(f"(?:{RIGHT.name}|{SCRIPT.name}){refused}", text) == []
     assert {int(line) for line in re.findall(f"{WRONG.name}{refused}", text)} == marked(WRONG)
 
 
@@ -102,12 +102,15 @@ def elsewhere(tmp_path_factory) -> Elsewhere:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("checker", "revealed", "refused"), CHECKERS)
-def test_script_is_typed(elsewhere, checker, revealed, refused) -> None:
-    """The types of the installed wheel suffice for a program: no errors, and no unknown module."""
+def test_script_is_typed(elsewhere) -> None:
+    """The types of the installed wheel suffice for a program: no errors, and no unknown module.
+
+    By the checker that reads only what the program uses; mypy would check the whole package a second time.
+    """
+    checker = pyright if shutil.which("node") else mypy
     text = checker(elsewhere.folder / "script.py", python=elsewhere.python, folder=elsewhere.folder)
 
-    assert re.findall(refused, text) == [], text
+    assert "error:" not in text, text
     if checker is pyright:
         assert "0 errors" in text
 
