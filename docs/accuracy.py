@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ import plots  # noqa: E402
 
 import trnspec  # noqa: E402
 from trnspec.model.calibration import Calibration  # noqa: E402
+from trnspec.perf.calibration import fit_range  # noqa: E402
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -351,6 +353,17 @@ def left_out(some: Sequence[Row], column: str, target: float = math.inf) -> list
     return table([*heads, *([f"target: mean < {percent(target)}"] if target < math.inf else [])], lines, 3)
 
 
+def resampled(some: Sequence[Row], stronger: Sequence[Row]) -> float | None:
+    """The probability of a mean error of rows below that of rows with stronger evidence, by resampling of clusters."""
+    of_both = [grouped(each, "model", "chip", "framework") for each in (some, stronger)]
+    means = [[e.mean for few in groups.values() if (e := Errors.of(few))] for groups in of_both]
+    if not all(means):
+        return None
+    random = np.random.default_rng(0)
+    weaker, other = (random.choice(each, (2000, len(each))).mean(axis=1) for each in means)
+    return float((weaker < other).mean())
+
+
 def by_kind(every: Sequence[Row], left_out: Sequence[Row]) -> list[dict[str, Any]]:
     """The errors of each quantity by kind of evidence; those of clusters (model, chip and framework) count once.
 
@@ -370,17 +383,49 @@ def by_kind(every: Sequence[Row], left_out: Sequence[Row]) -> list[dict[str, Any
     result = []
     for name, chosen in CHIPS:
         groups = grouped(filter(chosen, (*own, *held)), "kind")
+        stronger: Sequence[Row] = ()
         for (kind,), some in groups.items():
             known = of_clusters(some)
+            less, stronger = resampled(some, stronger), some
             pairs = [(estimates[key], r) for r in some if (key := (r["set"], r["id"], r["part"])) in estimates]
             same = [round(mean(each.mean for each in of_clusters(rows)), 4) for rows in zip(*pairs, strict=True)]
             result.append({
                 "quantity": name, "kind": kind, "rows": len(some), "clusters": len(known),
                 "mean": round(mean(each.mean for each in known), 4), "inside": round(mean(each.inside or 0.0 for each in known), 4),
                 "width": round(median(r["high"] / r["low"] for r in some), 2),
-                **({"same_rows": same} if same and kind != "estimate" else {}),
+                **({"same_rows": same} if same and kind != "estimate" else {}), **({} if less is None else {"less": round(less, 2)}),
             })  # fmt: skip
     return result
+
+
+BINS = (2.0, 4.0, 8.0, math.inf)
+"""The ends of ranges of the distance to the nearest row."""
+
+
+def by_distance(cat: Catalog, every: Sequence[Row]) -> list[str]:
+    """A line for each quantity and range of distances to the nearest row of another model: the largest factor between two inputs."""
+    far: dict[tuple[str, str], float] = {}
+    for name in {r["calibration"] for r in every if r["seen"]}:
+        fitted = fit_range._rows(cat.graph, name)  # noqa: SLF001
+        inputs = sorted({n for row in fitted for n in row.inputs})
+        at = np.array([[np.log(row.inputs.get(n, np.nan)) for n in inputs] for row in fitted])
+        about = np.array([(row.model, str(row.experts)) for row in fitted])
+        for i, row in enumerate(fitted):
+            others = (about[:, 0] != about[i, 0]) & (about[:, 1] == about[i, 1])
+            if others.any():
+                apart = np.nan_to_num(np.abs(at[others] - at[i])).max(axis=1).min()
+                far[row.set, row.id] = float(np.exp(apart))
+    lines = []
+    for name, chosen in CHIPS[:4]:
+        some = [r for r in unseen(filter(chosen, every)) if r["seen"] and r["kind"] == "estimate"]
+        for low, high in itertools.pairwise((0.0, *BINS)):
+            few = [r for r in some if low < far.get((r["set"], r["id"]), 0.0) <= high]
+            if errors := Errors.of(few):
+                clusters = len(grouped(few, "model", "chip", "framework"))
+                title = f"up to {high:g}" if high < math.inf else f"more than {low:g}"
+                cells = errors.cells()
+                lines.append([name, title, cells[0], str(clusters), cells[1], cells[2], cells[5]])
+    return table(["quantity", "factor", "rows", "clusters", "mean", "median", "inside"], lines, 2)
 
 
 def of_neuron(by_chip: Sequence[Row]) -> str:
@@ -442,7 +487,8 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     ]
     of_kinds = [
         [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
-         ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['inside']:.0f} %", f"{k['width']:.1f}"]
+         ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['less']:.0f} %" if "less" in k else "",
+         f"{100 * k['inside']:.0f} %", f"{k['width']:.1f}"]
         for k in by_kind(every, [*itertools.chain(*further)])
     ]  # fmt: skip
     lines = [
@@ -487,7 +533,9 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "clusters of a table: if there are two models of one family, as on one H100, the nearest row is that of the other model, which",
         "is closer than a fit across chips and frameworks. Estimates do not use its constant share, 1.6 times the ideal time of two models",
         "of 0.6 and 1.7 billion parameters: dense models of 8 and 32 billion on H100 and H200 take 4.5 to 5.5 times their ideal time.",
-        "Encoders are computed only here, by fits to decoders.",
+        "Encoders are computed only here, by fits to decoders. `by chance` is the probability of as large a gain if the sign of the difference",
+        "were random for each model (exact paired test): of two models it is at least 25 %, so that one H100 does not show that a",
+        "baseline is better. For encoders a constant share is better, which is not by chance; no answer of an evaluator is of an encoder.",
         "",
         *table(of_baselines, baselines.baselines(every, PHASES), 2),
         "",
@@ -498,10 +546,20 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "the rows below it (`--holdout parameters`), where they are outside by more than a factor of 1.25; transferred are rows of software that no",
         "fit has, and rows by fits without their model and without their chip or framework (`--holdout model,chip`). `same rows` are the mean errors",
         "of those of these rows that are estimates too: as estimates, and by their kind. `width` is the ratio of the ends of the interval.",
+        "`less` is the probability that the mean error of a kind is less than that of the kind above it, by 2,000 resamplings of clusters: of",
+        "25 to 75 % the clusters are too few to order both.",
         "Estimates of the time to first token are inside less often than 70 %: their intervals count configurations, and most of those of dense",
         "models with NxD Inference are of 3 of 8 models; the others, three of them with linear attention in PyTorch, take 0.65 to 9.5 times as long.",
         "",
-        *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "inside", "width"], of_kinds, 2),
+        *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "less", "inside", "width"], of_kinds, 2),
+        "",
+        "## Distance to measured rows",
+        "",
+        "Estimates of models that were left out, by the distance to the nearest row of another model of the fit (dense or with experts, as the",
+        "model): the factor of the input that differs most. From a factor of 2 on answers count as extrapolated; the interval inside",
+        "the range of a fit does not widen with the distance.",
+        "",
+        *by_distance(cat, every),
         "",
         "## From a data sheet alone",
         "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import sys
 from math import log
 from pathlib import Path
@@ -77,6 +78,18 @@ def nearest(row: Row, others: Sequence[Row]) -> float:
     return row["ideal"] * best["measured"] / best["ideal"]
 
 
+def chance(differences: Mapping[str, float]) -> float:
+    """The probability of a sum as large or larger if the sign of each model's difference were random: an exact paired test.
+
+    Args:
+        differences: The sum of differences of each model; few, as all signs are enumerated.
+    """
+    total = sum(differences.values())
+    signs = itertools.product((1.0, -1.0), repeat=len(differences))
+    sums = [sum(s * d for s, d in zip(each, differences.values(), strict=True)) for each in signs]
+    return mean(s >= total - 1e-9 for s in sums)
+
+
 def baselines(rows: Iterable[Row], phases: Mapping[str, str]) -> list[list[str]]:
     """A line for each table of models and phase: errors by fits without the model of a row, and of both baselines.
 
@@ -94,6 +107,7 @@ def baselines(rows: Iterable[Row], phases: Mapping[str, str]) -> list[list[str]]
     lines = []
     for (name, part), some in sorted(groups.items()):
         errors: dict[str, list[float]] = {"own": [], "share": [], "nearest": []}
+        gains: dict[str, dict[str, float]] = {"share": {}, "nearest": {}}
         by_model = {row["model"]: [r for r in some if r["model"] != row["model"]] for row in some}
         for row in some:
             if not (others := by_model[row["model"]]):
@@ -101,12 +115,16 @@ def baselines(rows: Iterable[Row], phases: Mapping[str, str]) -> list[list[str]]
             times = {"own": row["own"], "share": constant_share(row, others), "nearest": nearest(row, others)}
             for key, time in times.items():
                 errors[key].append(abs(time / row["measured"] - 1.0))
+            for key, of_models in gains.items():
+                of_models[row["model"]] = of_models.get(row["model"], 0.0) + errors["own"][-1] - errors[key][-1]
         if not errors["own"]:
             continue
         means = {key: mean(each) for key, each in errors.items()}
         texts = [f"{100 * means[key]:.0f} %, {100 * median(each):.0f} %" for key, each in errors.items()]
         better = [
-            text for key, text in (("share", "constant share"), ("nearest", "nearest row")) if means[key] < means["own"]
+            f"{text} (by chance {100 * chance(gains[key]):.2g} %)"
+            for key, text in (("share", "constant share"), ("nearest", "nearest row"))
+            if means[key] < means["own"]
         ]
         count = [f"{len(errors['own']):,}", str(len(by_model))]
         lines.append([f"`{name}`", phases[part], *count, *texts, " and ".join(better)])
