@@ -129,6 +129,7 @@ def test_rates_of_collectives_of_one_millisecond(torch, monkeypatch, tmp_path, l
         collectives._rank(0, 4, "cpu", "x", str(tmp_path), (size,), (1, 3, least))
         rows = json.loads((tmp_path / "rows.json").read_text())
         assert [calls, 0, 0, 0] == made
+        assert ("gloo",) == torch.distributed.init_process_group.call_args.args
         assert {1000.0} == {float(row["time_us"]) for row in rows}
         rate = size / 1e-3 / 1e9
         expected = {name: rate * 0.75 * (2 if name == "all_reduce" else 1) for name in collectives.KINDS}
