@@ -41,6 +41,7 @@ def written(number: Decimal, digits: int) -> str:
 @example(15, -1, 1)
 @example(25, -1, 1)
 @example(-25, -1, 1)
+@example(-1, 0, 1)
 def test_render(mantissa: int, power: int, digits: int) -> None:
     number = Decimal(mantissa).scaleb(power, Context(prec=60))
     sign = number.is_signed() and number != 0
