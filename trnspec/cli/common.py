@@ -116,10 +116,6 @@ def load_catalog(
     overlay: str | None = None,
 ) -> Catalog:
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
-    if edition is None and as_of is None and overlay is None:
-        from trnspec.catalog.catalog import Catalog
-
-        return Catalog(graph_for(catalog=catalog))
     from trnspec.api import load
 
     # An edition is complete: the catalogs that settings name are not added to it.

@@ -1,14 +1,14 @@
 """The shipped catalog as a graph that reads each document when it is first used.
 
 The name of a document is the name of its file, so a command that needs one chip reads that chip, its parts and its
-sources: 0.2 s for ``trnspec show trainium2`` instead of 0.5 s. The results are those of the full graph. Where file names
-and metadata do not suffice (a document with errors or under another name, iteration), the whole catalog is read.
+sources: 0.2 s for ``trnspec show trainium2`` instead of 0.5 s. The results are those of the full graph. Where file
+names do not suffice (an alias, an unknown name, a document with errors, iteration), the whole catalog is read.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from attrs import frozen
@@ -18,7 +18,7 @@ from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.forms.lists import documents_in_list
 from trnspec.loading.renamed import DEPRECATED, upgrade
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.kinds import BUILTIN, LISTS, kind_of, spec_of
+from trnspec.model.kinds import BUILTIN, LISTS, spec_of
 from trnspec.model.quotes import PriceType
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from trnspec.yaml import Document
 
 T = TypeVar("T")
-
-_LISTS = ("-prices", "-platforms", "-calibrations")
-"""The ends of the names of lists."""
 
 
 def shipped_graph(load_all: Callable[[], Graph]) -> Graph:
@@ -49,7 +46,6 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         self._files = {file.stem: file for file in documents_in(shipped())}
         self._load_all = load_all
         self._read: dict[str, Node[Any]] = {}
-        self._lists: dict[str, list[Node[Any]] | None] = {}
 
     @functools.cached_property
     def full(self) -> Graph:
@@ -58,39 +54,15 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return Graph({**graph.nodes, **self._read}, graph.broken)
 
     def __getitem__(self, name: str) -> Node[Any]:
-        node = self._found(name)
-        return self.full.nodes[name] if node is None else node
-
-    def _found(self, name: str) -> Node[Any] | None:
-        """The document in the file of that name; ``None`` where :meth:`_read_one` has none, or all have been read."""
         if "full" not in self.__dict__ and name not in self._read and (node := self._read_one(name)) is not None:
             self._read[name] = node
-        return self._read.get(name)
-
-    @functools.cached_property
-    def _heads(self) -> Mapping[str, str]:
-        """The text of the metadata of each file."""
-        texts = {stem: file.read_text(encoding="utf-8", errors="replace") for stem, file in self._files.items()}
-        return {stem: text[max(text.find("metadata:"), 0) :].partition("\nspec:")[0] for stem, text in texts.items()}
-
-    def named(self, name: str) -> str:
-        """The name of the document of that name or alias; ``KeyError`` where there is none."""
-        if "full" not in self.__dict__:
-            if self._found(name) is not None:
-                return name
-            possible = [self._found(stem) for stem, head in self._heads.items() if name and name in head]
-            for node in possible:
-                if node is not None and name in node.aliases:
-                    return node.name
-            if None not in possible:
-                raise KeyError(name)
-        return self.full.aliases[name]
+        return self._read[name] if name in self._read else self.full.nodes[name]
 
     def _read_one(self, name: str) -> Node[Any] | None:
         """The document in the file of that name; ``None`` where there is none, or it has errors or another name."""
         if name not in self._files:
             server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
-            lists = [f for f in self._files if f == f"{server}-prices" or f.endswith(_LISTS[1:])]
+            lists = [f for f in self._files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations"))]
             return next((node for each in lists for node in self._listed(each) or () if node.name == name), None)
         node = self._structured(name)
         return node if node is not None and node.name == name and node.kind not in LISTS else None
@@ -106,25 +78,22 @@ class _Nodes(Mapping[str, "Node[Any]"]):
 
     def _listed(self, name: str) -> list[Node[Any]] | None:
         """The documents that a list is read as; ``None`` where it has errors."""
-        if name in self._lists:
-            return self._lists[name]
         node = self._structured(name)
         if node is None or node.kind not in LISTS:
             return None
         parts = [_structured(LISTS[node.kind], part) for part in documents_in_list(node)]
         nodes = [part for part in parts if part is not None]
-        self._lists[name] = nodes if len(nodes) == len(parts) else None
-        return self._lists[name]
+        return nodes if len(nodes) == len(parts) else None
 
-    def in_folder(self, folder: str) -> Iterable[Node[Any]]:
-        """The documents in a folder of the catalog, and those that its lists are read as."""
+    def in_folder(self, folder: str) -> tuple[Node[Any], ...]:
+        """The documents in a folder of the catalog, by name; of a list of prices those that its rows are."""
         nodes = []
         for name in [name for name, file in self._files.items() if file.parent.name == folder]:
-            listed = self._listed(name) if name.endswith(_LISTS) else [self[name]]
-            if listed is None or "full" in self.__dict__:
-                return self.full.nodes.values()
+            listed = self._listed(name) if name.endswith("-prices") else [self[name]]
+            if listed is None:
+                return tuple(node for node in self.full.nodes.values() if BUILTIN.get(node.kind, ("",))[0] == folder)
             nodes += [self._read.setdefault(node.name, node) for node in listed]
-        return nodes
+        return tuple(sorted(nodes, key=lambda node: node.name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.full.nodes)
@@ -151,7 +120,7 @@ class _Aliases(Mapping[str, str]):
         self._nodes = nodes
 
     def __getitem__(self, name: str) -> str:
-        return self._nodes.named(name)
+        return name if name in self._nodes else self._nodes.full.aliases[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._nodes.full.aliases)
@@ -171,16 +140,12 @@ class _Graph(Graph):
         return _Aliases(self.nodes)
 
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
-        """The nodes of a class, by name; those of a built-in kind are in one folder, which is all that is read."""
-        own: Any = spec
-        kind = kind_of(own)
-        if kind is None:
-            return super().of(spec)
-        if spec not in self._of:
-            assert isinstance(self.nodes, _Nodes)
-            nodes = (node for node in self.nodes.in_folder(BUILTIN[kind][0]) if isinstance(node.spec, spec))
-            self._of[spec] = tuple(sorted(nodes, key=lambda node: node.name))
-        return self._of[spec]
+        """The nodes of a class, by name; those of prices and power are in one folder each, which is all that is read."""
+        for kind in ("Price", "Power"):
+            if spec is spec_of(kind):
+                assert isinstance(self.nodes, _Nodes)
+                return self.nodes.in_folder(BUILTIN[kind][0])
+        return super().of(spec)
 
     @property
     def units(self) -> UnitTable:
