@@ -91,11 +91,11 @@ def places_of(name: str, lines: list[str]) -> str:
             codes = cases.setdefault(slip, {})
             place = re.sub(r"^.*/(.*?)(\.yaml)?:", r"\1:", found["place"].removeprefix(name))
             codes.setdefault(f"{found['gone'] or ''}{found['code']}", []).append(place)
-    told = [
+    shown = [
         f"{slip}: {', '.join(' '.join([code, *at]) for code, at in found.items())}" for slip, found in cases.items()
     ]
     checksum = zlib.crc32("\n".join(lines).encode())
-    return " | ".join([name, *told, f"{checksum:08x}"])
+    return " | ".join([name, *shown, f"{checksum:08x}"])
 
 
 def words(line: str) -> str:
@@ -129,11 +129,11 @@ def test_no_findings_without_slips() -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_places_and_texts(name) -> None:
     lines = lines_of(name)
-    told = {words(line).replace("\n", "\\n") for line in lines}
+    shown = {words(line).replace("\n", "\\n") for line in lines}
     texts = [t.partition(" | ") for t in TEXTS.read_text("utf-8").splitlines()]
 
     assert places_of(name, lines) in PLACES.read_text("utf-8").splitlines()
-    assert [text for subject, _, text in texts if subject == name and text not in told] == []
+    assert [text for subject, _, text in texts if subject == name and text not in shown] == []
 
 
 def test_stored_subjects() -> None:

@@ -102,8 +102,8 @@ def of_group(group: str) -> Iterator[tuple[str, str]]:
     first: dict[str, str] | None = None
     for change in cases:
         found = answered(lambda: trnspec.evaluate(evaluator, fixed(), **base | change))  # noqa: B023  # called here
-        told = ", ".join(f"{name} {value}" for name, value in change.items())
-        yield f"{group}: {told or 'base'}", line(found, first)
+        inputs = ", ".join(f"{name} {value}" for name, value in change.items())
+        yield f"{group}: {inputs or 'base'}", line(found, first)
         first = first or found
 
 

@@ -173,7 +173,7 @@ def under_assumptions(
     """
     if not isinstance(use_claims, bool):
         raise UsageError(f"use_claims: true or false is expected, not {use_claims!r}")
-    given = () if assume == {} else assumed(catalog.graph, assume)
+    given = assumed(catalog.graph, assume)
     used = _with(catalog, given) if given else catalog
     try:
         evaluation = _over_claims(used, evaluate_) if use_claims else evaluate_(used)
@@ -425,7 +425,7 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         UsageError: It cannot be imported, or its inputs are not valid; the message names evaluator and plugin.
     """
     try:
-        function = loaded(evaluator.name, evaluator.run)
+        function = evaluator.load()
         return function, inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error

@@ -165,17 +165,17 @@ def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> G
     )
 
 
-def total_interval(usual: Goodput, changed: Iterable[tuple[Goodput, Goodput]]) -> tuple[float, float]:
+def total_interval(expected: Goodput, changed: Iterable[tuple[Goodput, Goodput]]) -> tuple[float, float]:
     """The ends of the interval of the time of a run: the squares of the half-widths on the logarithmic scale add up [s].
 
     Args:
-        usual: The run.
+        expected: The run.
         changed: The run with each of several independent quantities at its favourable and its unfavourable end.
     """
     few, many = (
-        math.hypot(*(math.log(run.total / usual.total) for run in runs)) for runs in zip(*changed, strict=True)
+        math.hypot(*(math.log(run.total / expected.total) for run in runs)) for runs in zip(*changed, strict=True)
     )
-    return max(usual.work, usual.total * math.exp(-few)), usual.total * math.exp(many)
+    return max(expected.work, expected.total * math.exp(-few)), expected.total * math.exp(many)
 
 
 def optimal_interval(checkpoint: float, mtbf: float) -> float:

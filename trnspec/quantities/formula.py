@@ -194,4 +194,4 @@ class _Parser:
             if "/" in word:
                 raise FormulaError(f"{word!r} is neither a unit nor what is counted in the formula {self.text!r}")
         # A count is exact, unless it is qualified as approximate.
-        return Interval(quantity.value, quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval
+        return Interval.point(quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval

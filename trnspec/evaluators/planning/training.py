@@ -407,11 +407,11 @@ def _plan(  # the parts of a question
     def interrupted(mtbf: float, restart: float) -> Goodput:
         return goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
 
-    mtbf, often, seldom = goals.mtbf
-    restart, soon, late = goals.restart
-    usual = interrupted(mtbf, restart)
-    failures = interrupted(seldom, restart), interrupted(often, restart)
-    restarts = interrupted(mtbf, soon), interrupted(mtbf, late)
+    mtbf, least_mtbf, most_mtbf = goals.mtbf
+    restart, least_restart, most_restart = goals.restart
+    expected = interrupted(mtbf, restart)
+    failures = interrupted(most_mtbf, restart), interrupted(least_mtbf, restart)
+    restarts = interrupted(mtbf, least_restart), interrupted(mtbf, most_restart)
     plan = RunPlan(
         systems=on,
         chip=estimator.system.chip,
@@ -419,8 +419,8 @@ def _plan(  # the parts of a question
         layout=layout,
         step=(step[0], step[1], None if bound else step[2]),
         production=evolve(factor, value=step[0] / benchmark[0]),
-        run=usual,
-        ends=total_interval(usual, (failures, restarts)),
+        run=expected,
+        ends=total_interval(expected, (failures, restarts)),
         steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
@@ -539,11 +539,9 @@ def _storage(catalog: Catalog, on: str) -> float | None:
     number, server = servers
     figures = catalog[server.name].figures
     stated = figures.get("network.storage_baseline") or figures.get("network.storage")
-    return (
-        None
-        if stated is None
-        else min(max(CHECKPOINT_RATE, number * CHECKPOINT_RATE_PER_SERVER), number * float(stated.value.value))
-    )
+    if stated is None:
+        return None
+    return min(max(CHECKPOINT_RATE, number * CHECKPOINT_RATE_PER_SERVER), number * float(stated.value.value))
 
 
 def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
