@@ -460,6 +460,11 @@ class Scratch:
         """What a command that succeeds prints as JSON."""
         return json.loads(self.out(*args, "--format", "json"))
 
+    def found(self, file: Path, *options: str) -> list[tuple[str, list[str]]]:
+        """What is found in a document: code and path."""
+        found = json.loads(self.run("validate", file, *options, "--format", "json").out)["diagnostics"]
+        return [(d["code"], d["path"]) for d in found]
+
     def python(self, *script: str) -> str:
         """What a program prints that imports the copy."""
         env = environment(PYTHONPATH=str(self.folder), TRNSPEC_PLUGINS="none")
