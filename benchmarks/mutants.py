@@ -1,14 +1,13 @@
 """The share of small changes to the code that the tests detect, over a seeded sample.
 
-    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER]
+    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20]
 
 Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
-``tests/PACKAGE/test_MODULE*.py``.  If these pass, the tests of its folder, then those of its package run once without it
-and with coverage of the package, then the mutant meets those that execute its line, quick ones first, then the remaining
-ones, as results may be shared between tests, then the tests of the modules of other packages that import it, directly or
-through others, nearest first, and last the slow tests of its module.  A mutant survives if all of them pass.  The same
-seed draws the same mutants of the same code.
+``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then the tests of the modules of other
+packages that import it, directly or through others, nearest first, and last the slow tests of its module.  A mutant
+survives if all of them pass.  At the end, the tests that failed must pass without a mutation.  The same seed draws the
+same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -17,7 +16,7 @@ Not mutated is what has no behaviour of its own, see ``skipped``: annotations, w
 options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
-survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.  ``--kept`` keeps the coverage between runs.
+survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ import ast
 import contextlib
 import difflib
 import importlib
-import json
 import os
 import random
 import shutil
@@ -37,16 +35,19 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grimp
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
-from coverage import CoverageData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(
@@ -65,6 +66,10 @@ LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yam
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 MOST_CALLERS = 20
 """How many files of tests of other packages a mutant meets."""
+MOST_SECONDS = 300.0
+"""Processor time of a test; the slow ones take less than half of it."""
+MOST_WAITING = 7200.0
+"""Seconds of a run of pytest, in which a process that a test starts may wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,12 @@ def parses(code: str) -> bool:
     return True
 
 
+def below(module: str) -> Path:
+    """The place of a module below trnspec/, in the folder "top" if it is in no package."""
+    path = Path(module).relative_to("trnspec")
+    return path if len(path.parts) > 1 else "top" / path
+
+
 def package_of(module: str) -> str:
     """The folder of the tests of a module's package."""
     return f"tests/{module.split('/')[1]}"
@@ -180,23 +191,29 @@ def callers_tests(module: str) -> list[str]:
     return list(found)[:MOST_CALLERS]
 
 
-def executing(kept: Path, module: str, line: int) -> set[str]:
-    """The tests of a package that execute a line; none of what runs at import only."""
-    data = CoverageData(str(kept))
-    data.read()
-    measured = next((f for f in data.measured_files() if f.endswith(f"/{module}")), None)
-    contexts = data.contexts_by_lineno(measured).get(line, []) if measured else []
-    return {context.rpartition("|")[0] for context in contexts} - {""}
+def stages(module: str) -> Iterator[list[str]]:
+    """The arguments of pytest with which a mutant of a module meets its tests, one after another, none twice."""
+    own, package = own_tests(module), package_of(module)
+    if own:
+        yield own
+    if (ROOT / package).is_dir():
+        nearest = str(Path("tests") / Path(module).relative_to("trnspec").parent)
+        ignored = [f"--ignore={file}" for file in own]
+        if nearest != package and (ROOT / nearest).is_dir():
+            yield [nearest, *ignored]
+            ignored = [f"--ignore={nearest}"]
+        yield [package, *ignored]
+    if callers := callers_tests(module):
+        yield callers
+    if own:
+        yield [*own, "-m", "slow"]
 
 
-@dataclass(eq=False)  # pytest keeps plugins in sets
-class Selected:
-    """A plugin of pytest: runs some tests, quick ones first; measures the seconds of each."""
+class Failed:
+    """A plugin of pytest: notes the tests that fail, and ends the process where a mutant makes one endless."""
 
-    only: set[str] | None = None
-    without: set[str] = field(default_factory=set)
-    seconds: dict[str, float] = field(default_factory=dict)
-    measured: dict[str, float] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.tests: list[str] = []
 
     def pytest_sessionstart(self) -> None:
         """Replaces the profile of ``tests/conftest.py``."""
@@ -205,53 +222,40 @@ class Selected:
         settings.register_profile("mutants", settings(), phases=set(Phase) - {Phase.shrink, Phase.explain})
         settings.load_profile("mutants")
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Selects the tests and their order, which is that of the files between tests of equal rank."""
-        if self.only is not None:
-            items[:] = [item for item in items if item.nodeid in self.only]
-        items[:] = [item for item in items if item.nodeid not in self.without]
-        if self.seconds:
-            items.sort(key=lambda i: round(self.seconds.get(i.nodeid, 0.0), 1))
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Ends the process, which counts as a failure, where a mutant makes a test endless: after some processor time."""
-        if self.seconds:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 30.0 + 3.0 * self.seconds.get(nodeid, 0.0))
+    def pytest_runtest_logstart(self) -> None:
+        """Begins to count the processor time of a test."""
+        signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps the seconds of a test with its fixtures."""
-        self.measured[report.nodeid] = self.measured.get(report.nodeid, 0.0) + report.duration
+        """Notes a test."""
+        if report.failed:
+            self.tests.append(report.nodeid)
+
+    pytest_collectreport = pytest_runtest_logreport
 
 
 class Copy:
     """A copy of the repository in which the tests run."""
 
-    def __init__(self, folder: Path, kept: Path) -> None:
-        self.folder, self.kept = folder, kept
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
         for name in filter(None, listed.split("\0")):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).is_file():
                 shutil.copy2(ROOT / name, target)
-        self.printed = folder / ".printed"
+        self.printed, self.failed = folder / ".printed", folder / ".failed"
         for library in LIBRARIES:
             importlib.import_module(library)
 
-    def run(self, arguments: list[str], selected: Selected, limit: float, durations: Path | None = None) -> bool:
-        """Whether tests pass; more seconds than the limit count as a failure.
-
-        Args:
-            arguments: Files of tests, and options.
-            selected: Which tests of them run, and in which order.
-            limit: The seconds to wait.
-            durations: Where to write the seconds of each test.
-        """
+    def passes(self, arguments: list[str]) -> bool:
+        """Whether tests pass, with arguments of pytest; a test without an end fails."""
+        self.failed.write_text("", "utf-8")
         process = os.fork()
         if process == 0:
-            self._run_in_fork(arguments, selected, durations)
-        end = time.monotonic() + limit
+            self._run_in_fork(arguments)
+        end = time.monotonic() + MOST_WAITING
         while time.monotonic() < end:
             finished, status = os.waitpid(process, os.WNOHANG)
             if finished:
@@ -262,7 +266,7 @@ class Copy:
         os.waitpid(process, 0)
         return False
 
-    def _run_in_fork(self, arguments: list[str], selected: Selected, durations: Path | None) -> None:
+    def _run_in_fork(self, arguments: list[str]) -> None:
         """Runs pytest and ends the process."""
         code = 1
         try:
@@ -274,78 +278,27 @@ class Copy:
             sys.path[0] = str(self.folder)
             os.environ["PYTHONPATH"] = str(self.folder)
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self.folder / ".hypothesis")
-            code = int(pytest.main([*PYTEST, *arguments], plugins=[selected]))
-            if durations is not None:
-                durations.write_text(json.dumps(selected.measured), "utf-8")
+            failed = Failed()
+            code = int(pytest.main([*PYTEST, *arguments], plugins=[failed]))
+            self.failed.write_text("\n".join(failed.tests), "utf-8")
             sys.stdout.flush()
         finally:
             os._exit(code)
 
-    def measured(self, tests: str, *options: str) -> dict[str, float]:
-        """The seconds of each test of a folder or of a file, with options; they must pass without a mutation."""
-        durations = self.durations(tests)
-        if not durations.exists() and not self.run([*tests.split(), *options], Selected(), 3600.0, durations):
-            durations.unlink(missing_ok=True)
-            sys.exit(f"the tests fail without a mutation: pytest {tests}\n{self.printed.read_text('utf-8')}")
-        measured: dict[str, float] = json.loads(durations.read_text("utf-8"))
-        return measured
-
-    def durations(self, tests: str) -> Path:
-        """Where the seconds of tests are kept."""
-        return self.kept / f"{tests.replace('/', '.')}.json"
-
-    def coverage(self, tests: str, package: str) -> tuple[Path, dict[str, float]]:
-        """Which tests of a folder execute which lines of a package, and the seconds of each test."""
-        kept = self.durations(tests).with_suffix(".coverage")
-        seconds = self.measured(tests, f"--cov={package}", "--cov-context=test", "--cov-report=", "--cov-fail-under=0")
-        if not kept.exists():
-            shutil.move(self.folder / ".coverage", kept)
-        return kept, seconds
-
-    def survives(self, mutant: Mutant) -> bool:
-        """Whether the tests of the module, of its package and of its callers pass in spite of a mutant."""
-        own = own_tests(mutant.module)
-        for file in own:
-            if not self.passes(mutant, [file], None, set(), self.measured(file)):
-                return False
-        package = package_of(mutant.module)
-        if not (ROOT / package).is_dir():  # a module of no package
-            return self.survives_callers(mutant, own)
-        passed: set[str] = set()
-        nearest = str(Path("tests") / Path(mutant.module).relative_to("trnspec").parent)
-        for tests in dict.fromkeys((nearest, package)):
-            if not (ROOT / tests).is_dir():
-                continue
-            kept, seconds = self.coverage(tests, f"trnspec/{package.removeprefix('tests/')}")
-            passed |= {test for test in seconds if test.partition("::")[0] in own}
-            first = executing(kept, mutant.module, mutant.line) - passed
-            files = sorted({test.partition("::")[0] for test in first})
-            if files and not self.passes(mutant, files, first, set(), seconds):
-                return False
-            passed |= first
-        return self.passes(mutant, [package], None, passed, seconds) and self.survives_callers(mutant, own)
-
-    def survives_callers(self, mutant: Mutant, own: list[str]) -> bool:
-        """Whether the tests of the callers of a module, and the slow ones of its own, pass in spite of a mutant."""
-        return all(
-            self.passes(mutant, tests.split(), None, set(), self.measured(tests))
-            for tests in (*callers_tests(mutant.module), *(f"{file} -m slow" for file in own))
-        )
-
-    def passes(
-        self, mutant: Mutant, files: list[str], only: set[str] | None, without: set[str], seconds: dict[str, float]
-    ) -> bool:
-        """Whether some tests pass with a mutant."""
+    def detecting(self, mutant: Mutant) -> list[str] | None:
+        """The tests that fail with a mutant, none if it made one endless; ``None`` for a survivor."""
         file = self.folder / mutant.module
+        # The compiled module has the time of the source in seconds, which may not have changed.
+        compiled = Path(cache_from_source(str(file)))
         try:
             file.write_text(mutant.code, "utf-8")
-            # The compiled module has the time of the source in seconds, which may not have changed.
-            Path(cache_from_source(str(file))).unlink(missing_ok=True)
-            # A machine may be slower for a while; a mutant that never ends is rare.
-            return self.run(files, Selected(only, without, seconds), 60.0 + 3.0 * sum(seconds.values()))
+            compiled.unlink(missing_ok=True)
+            if all(self.passes(arguments) for arguments in stages(mutant.module)):
+                return None
+            return self.failed.read_text("utf-8").splitlines()
         finally:
             file.write_text(mutant.original, "utf-8")
-            Path(cache_from_source(str(file))).unlink(missing_ok=True)
+            compiled.unlink(missing_ok=True)
 
 
 def difference(mutant: Mutant) -> str:
@@ -361,7 +314,7 @@ def drawn(only: str, seed: int, number: int, each: int) -> list[Mutant]:
     files = [f for package in PACKAGES for f in sorted((ROOT / "trnspec" / package).rglob("*.py"))]
     files += sorted((ROOT / "trnspec").glob("*.py"))
     lines = {str(f.relative_to(ROOT)): len(f.read_text("utf-8").splitlines()) for f in files}
-    weights = {name: n for name, n in lines.items() if n and name.startswith(f"trnspec/{only}")}
+    weights = {name: n for name, n in lines.items() if n and below(name).is_relative_to(only)}
     found: list[Mutant] = []
     while weights and len(found) < number:
         (module,) = draw.choices(sorted(weights), [weights[name] for name in sorted(weights)])
@@ -376,29 +329,30 @@ def main() -> None:
     options.add_argument("--mutants", type=int, default=60, help="how many to run")
     options.add_argument("--each", type=int, default=4, help="how many of one module")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--only", default="", help="a package or module below trnspec/, such as perf/work")
+    options.add_argument("--only", default="", help="a package or module, such as perf/work, or top")
     options.add_argument("--minutes", type=float, default=1e9, help="start no mutant after this time")
-    options.add_argument("--kept", type=Path, help="a folder that keeps the coverage; remove it when the code changes")
     given = options.parse_args()
     sample = drawn(given.only, given.seed, given.mutants, given.each)
     end = time.monotonic() + 60 * given.minutes
     run: Counter[str] = Counter()
     killed: Counter[str] = Counter()
+    tests: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
-        kept = (given.kept or Path(folder, ".kept")).resolve()
-        kept.mkdir(parents=True, exist_ok=True)
-        copy = Copy(Path(folder), kept)
+        copy = Copy(Path(folder))
         for mutant in sample:
             if time.monotonic() > end:
                 break
-            package = mutant.module.split("/")[1]
+            package = below(mutant.module).parts[0]
             run[package] += 1
-            survives = copy.survives(mutant)
-            print("S" if survives else ".", end="", file=sys.stderr, flush=True)
-            if survives:
+            detecting = copy.detecting(mutant)
+            print("S" if detecting is None else ".", end="", file=sys.stderr, flush=True)
+            if detecting is None:
                 print(difference(mutant), flush=True)
             else:
                 killed[package] += 1
+                tests.update(detecting)
+        if tests and not copy.passes(sorted(tests)):
+            sys.exit(f"tests fail without a mutation:\n{copy.printed.read_text('utf-8')}")
     print(f"\n{'package':<12} {'mutants':>7} {'killed':>7} {'rate':>6}")
     for name in [*sorted(run), "all"]:
         n, k = (run.total(), killed.total()) if name == "all" else (run[name], killed[name])
