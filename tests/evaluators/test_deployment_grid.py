@@ -34,7 +34,7 @@ GRIDS = {
     "refused": {"model": "gpt2", "on": "trn2.3xlarge", "prefill_on": "trn1.2xlarge", "batching": "static", "tp": [1]},
     "servers on GPUs": {
         "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "dtype": "fp8", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
-        "batch": [1, 64, 2000], "output": [1, 300], "weight_dtype": [None, "mxfp4"],
+        "batch": [1, 64, 2000], "output": [1, 300, 150_000], "weight_dtype": [None, "mxfp4"],
     },
 }  # fmt: skip
 
@@ -94,6 +94,14 @@ def test_reductions(region, monkeypatch) -> None:
             least = memory
             front.append((i, n))
     assert front == found(Pareto())
+
+
+@pytest.mark.parametrize("goal", [name for name in ANSWERS if name != "capacity"])
+def test_the_best_by_each_goal(goal) -> None:
+    grid, reasons, values = whole("experts")
+    offered = [value for value, reason in zip(values[goal].tolist(), reasons, strict=True) if not reason]
+    (record,) = sweep([grid], keep=Top(1), goal=goal).records()
+    assert record[goal] == (max if goal.startswith("tokens") else min)(offered)
 
 
 def test_misuse() -> None:

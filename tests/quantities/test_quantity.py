@@ -84,6 +84,7 @@ def test_a_plugin_table_is_used() -> None:
     assert got.to("GB/s") == 4.0
     assert parse("4 GB/s", None, table).to("GT/s") == 32.0
     assert render(got.value, got.unit, 3) == "32 GT/s"
+    assert (got * parse("2 s")).table is (parse("2 s") * got).table is table
     assert [bool(re.search(pattern(Dimension.BANDWIDTH, t), "32 GT/s")) for t in (table, UNITS)] == [True, False]
     with pytest.raises(QuantityError):
         parse("32 GT/s")

@@ -149,6 +149,16 @@ def test_closed_forms_agree_with_the_graph(shape: GridShape) -> None:
     assert measures.degrees(fabric) == tuple(graph.degree(v) for v in range(n))
 
 
+@pytest.mark.parametrize(
+    ("shape", "by", "links", "rate"),
+    [(Torus((4, 7), (1.0, 8.0)), "links", 10, 66.0), (Mesh((8, 7), (8.0, 1.0)), "rate", 9, 16.0)],
+)
+def test_a_cut_that_is_not_across_an_axis(shape: Shape, by: By, links: int, rate: float) -> None:
+    """Across the axis of even size: 14 links with 14 GB/s, and 7 links with 56 GB/s."""
+    found = shape.bisection(by)
+    assert (links, rate, False) == (found.links, found.rate, found.exact)
+
+
 @st.composite
 def fabrics(draw: st.DrawFn, most: int = 9, most_switches: int = 2) -> FabricGraph:
     """Any multigraph, connected or not."""
