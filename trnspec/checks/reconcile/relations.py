@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site, claimed, is_multiple
+from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site, claimed
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -44,11 +44,9 @@ from trnspec.model.reflection import (
     shape_at,
     spread,
 )
-from trnspec.model.rounded import RoundedCount
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.formula import FormulaError
-from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -99,7 +97,7 @@ def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[s
 
 
 def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
-    skeletons = itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope, doubtful=True))
+    skeletons = itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope))
     return tuple(relation for s in skeletons for relation in _expanded(s) if not relation.holds)
 
 
@@ -169,28 +167,13 @@ def claimed_paths(at: str) -> tuple[Path, ...]:
         return ()
 
 
-def _claims(graph: Graph, scope: AbstractSet[str] | None, *, doubtful: bool = False) -> Iterator[Relation]:
-    """The claims on adopted figures; with ``doubtful`` those that may fail: nearly all claims repeat the adopted figure."""
+def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
+    """The claims on adopted figures."""
     for node in _within(graph, scope):
         spec: Any = type(node.spec)
         for index, claim in enumerate(node.claims):
             for path in claimed_figures(spec, claim.at) if claim.verdict in AGREES else ():
-                adopted = figure_at(node, path) if doubtful else None
-                if doubtful:
-                    said = claim.says if isinstance(claim.says, int) else parse_or_none(claim.says, node.units)
-                    value = adopted.value if isinstance(adopted, Figure) else adopted
-                    if adopted is None or _surely_agree(said, value):
-                        continue
                 yield claimed(Site(node, path, index), Site(node, path))
-
-
-def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
-    """Whether two values are equal, so that a relation between them holds; only obvious cases."""
-    if said is adopted:
-        return True
-    if isinstance(said, Quantity) and isinstance(adopted, Quantity):
-        return said.dimension is adopted.dimension and is_multiple(said, 1, adopted)
-    return type(said) is int and not isinstance(adopted, (Quantity, RoundedCount)) and said == adopted
 
 
 @functools.lru_cache(maxsize=4096)
@@ -211,9 +194,7 @@ def claims_at(node: Node[Any]) -> Mapping[Path, list[int]]:
 
 def is_claimed(node: Node[Any], path: Path) -> bool:
     """Whether there is an adopted figure at a path, or a claim on it that is not rejected."""
-    return (
-        any(True for _ in _stated(Site(node, path))) if path in claims_at(node) else figure_at(node, path) is not None
-    )
+    return any(True for _ in _stated(Site(node, path)))
 
 
 def _stated(site: Site) -> Iterator[Site]:

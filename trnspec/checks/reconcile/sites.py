@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -118,25 +119,8 @@ class PartsTerm:
     @property
     def times(self) -> Fraction:
         """The number of times the part is counted."""
-        return self.factor * self._number
-
-    @property
-    def _number(self) -> int:
-        """The product of the counts."""
-        product = 1
-        for count in self.counts:
-            value = count.value
-            assert isinstance(value, int)  # counts has only sites of counts
-            product *= int(value)
-        return product
-
-    def is_equal_to(self, total: Quantity) -> bool:
-        """Whether a total is the value of the term, as :attr:`Relation.holds` defines it."""
-        part = self.part.value
-        assert isinstance(part, Quantity)
-        if self.factor is ONE:
-            return is_multiple(total, self._number, part)
-        return is_product(total, self.times, part)
+        # A term has only sites of counts.
+        return self.factor * math.prod(n for count in self.counts if isinstance(n := count.value, int))
 
     @property
     def interval(self) -> Interval:
@@ -153,21 +137,6 @@ class PartsTerm:
 def claimed(claim: Site, other: Site) -> Relation:
     """The relation between a claim and another value of the same figure."""
     return Relation(claim, (PartsTerm((), other),), CLAIM)
-
-
-@functools.lru_cache(maxsize=16_384)
-def is_product(total: Quantity, times: Fraction, part: Quantity) -> bool:
-    """Whether a total is a number of times one part, as :attr:`Relation.holds` defines it; documents repeat figures."""
-    if part.interval.scaled(times).overlaps(total.interval):
-        return True
-    is_near = abs(times * part.value - total.value) <= total.value * _THREE_DIGITS
-    return is_near and part.loose.scaled(times).overlaps(total.loose)
-
-
-@functools.lru_cache(maxsize=16_384)
-def is_multiple(total: Quantity, number: int, part: Quantity) -> bool:
-    """The same for a whole number of times, which is quicker to look up."""
-    return is_product(total, Fraction(number), part)
 
 
 _THREE_DIGITS = Fraction(1, 200)
@@ -219,9 +188,6 @@ class Relation:
         """
         if self.is_claim and self.total.value is self.terms[0].part.value:
             return True  # the same text: most claims repeat the adopted figure
-        total = self.total.value
-        if len(self.terms) == 1 and isinstance(total, Quantity) and isinstance(self.terms[0].part.value, Quantity):
-            return self.terms[0].is_equal_to(total)
         if self.expected.overlaps(self.total.interval):
             return True
         coarse = Interval.point(0)
