@@ -9,7 +9,7 @@ from trnspec._version import __version__
 from trnspec.catalog.versions.editions import FOLDER, names
 from trnspec.cli.dispatch import _message
 from trnspec.loading.files import shipped
-from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
+from trnspec.plugins.builtin_commands import FORMER, GROUPS
 
 
 def test_version(tmp_path) -> None:
@@ -54,14 +54,6 @@ def test_evaluators_with_a_command_of_their_own(here, evaluator, present) -> Non
     assert (old.status, old.err) == (0, f"trnspec eval {evaluator} is now trnspec {present}\n")
     assert old.out.split("\n\n")[1:] == new.out.split("\n\n")[1:]
     assert f"  {evaluator} " not in here("eval", "--help").out
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_help_of_a_command(here, name) -> None:
-    result = here(name, "--help")
-
-    assert result.status == 0
-    assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
 
 
 def test_unwritable_output_is_named(here) -> None:

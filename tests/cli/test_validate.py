@@ -115,15 +115,6 @@ def test_table(here) -> None:
 # Settings.
 
 
-@pytest.mark.parametrize("text", ['selct = ["TRN1"]', 'select = ["TRN999"]'])
-def test_wrong_settings_are_misuse(here, text) -> None:
-    (here.folder / "trnspec.toml").write_text(text)
-    result = here("validate", "wire.yaml")
-
-    assert (result.status, result.out) == (2, "")
-    assert "did you mean" in result.err
-
-
 SHIPPED = sum(validate().report.checked.values())
 """The documents of the shipped catalog; those of a list are several in one file."""
 

@@ -43,27 +43,6 @@ def test_example(tmp_path, monkeypatch, capsys) -> None:
         runner.run(block)
 
 
-def test_columns() -> None:
-    """Those that the reader of rows looks at, and no others."""
-    read: set[str] = set()
-    for module in (ROOT / "trnspec" / "perf" / "calibration" / "measured").glob("*.py"):
-        if module.stem == "neuron_kernels":
-            # Its rows are scored and never fitted.
-            continue
-        source = module.read_text(encoding="utf-8")
-        # A cell is read by its name, or by one of several that stand in brackets.
-        read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))
-        read |= set(re.findall(r"""\brow\.\w+\("(\w+)\"""", source))
-        for names in re.findall(r"""\brow\.texts\(("\w+"(?:, "\w+")+)\)""", source):
-            read |= set(re.findall(r"\w+", names))
-        for names in re.findall(r"""for (?:n|name|column) in \(("\w+"(?:, "\w+")+)\)""", source):
-            read |= set(re.findall(r"\w+", names))
-    described = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))
-
-    assert (set(), set()) == (read - described, described - read)
-    assert {"isl", "ttft_ms", "n_chips", "layers", "vp"} <= read
-
-
 def test_options() -> None:
     options = {o.lstrip("-") for p in command.params if isinstance(p, click.Option) for o in p.opts}
 

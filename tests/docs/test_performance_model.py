@@ -1,8 +1,5 @@
 """The pages of the performance model name all parts, conventions and schedules, with the numbers of documents and code."""
 
-import importlib
-import inspect
-import pkgutil
 import re
 import sys
 
@@ -74,58 +71,8 @@ def test_known_errors() -> None:
     assert len(expected) > len(FOLDERS) > 0
 
 
-def test_named_functions_exist() -> None:
-    """Dotted names of modules and functions of the engine, and files."""
-    dotted = set(re.findall(r"`(?:trnspec\.)?((?:perf|work|training)\.[\w.]+)`", text()))
-    files = set(re.findall(r"`((?:perf|work)/[\w/]*(?:\.py)?)`", text()))
-    unknown = {name for name in dotted if not _resolves(name if name.startswith("perf.") else f"perf.{name}")}
-    folders = (ROOT / "trnspec", ROOT / "trnspec" / "perf")
-    unknown |= {file for file in files if not any((folder / file).exists() for folder in folders)}
-
-    assert set() == unknown
-    assert {"perf.training.step.tensor_parallel_all_reduce", "perf.training.bubble.equal_bubble"} < dotted
-
-
-def _resolves(name: str) -> bool:
-    try:
-        pkgutil.resolve_name(f"trnspec.{name}")
-    except (ImportError, AttributeError):
-        return False
-    return True
-
-
-PARTS_OF = {
-    "perf.training.step": {"step", "least_time", "microbatch", "all_reduce_latency", "all_reduce_s_per_byte"},
-    "perf.serving.forward_pass": {
-        *("selected", "context_at", "within", "whole_heads", "cache_share", "head_share", "summed"),
-        *("score_rows", "cache_bytes", "kept_bytes"),
-    },
-}
-"""The modules of the parts of a training step and of a pass of serving, with their helpers."""
-
-
-@pytest.mark.parametrize("module", PARTS_OF)
-def test_parts_are_named(module) -> None:
-    """Every public function that computes a part is named next to its formula."""
-    found = vars(importlib.import_module(f"trnspec.{module}")).items()
-    functions = {n for n, f in found if inspect.isfunction(f) and f.__module__ == f"trnspec.{module}" and n[0] != "_"}
-
-    assert set() == {n for n in functions - PARTS_OF[module] if f"`{module}.{n}`" not in text()}
-    assert PARTS_OF[module] < functions
-
-
-def test_symbols_of_formulas_are_names_of_the_code() -> None:
-    """Symbols of several words are arguments, attributes or variables of the engine."""
-    formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
-    symbols = {name for one in formulas for name in re.findall(r"\\text\{([a-z]+(?:_[a-z0-9]+)+)\}", one)}
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "trnspec" / "perf").rglob("*.py"))
-
-    assert len(symbols) > 15
-    assert set() == symbols - set(re.findall(r"\w+", code))
-
-
 def test_formulas_name_their_functions() -> None:
-    """A section with a formula names the functions that compute it, all of which exist."""
+    """A section with a formula names the functions that compute it."""
     sections = re.split(r"^#+ ", text(), flags=re.MULTILINE)
     named = {
         section.partition("\n")[0]: re.findall(
@@ -137,7 +84,6 @@ def test_formulas_name_their_functions() -> None:
 
     assert len(named) > 15
     assert [] == [title for title, functions in named.items() if not functions]
-    assert [] == [name for functions in named.values() for name in functions if not _resolves(name)]
 
 
 def test_functions_are_links() -> None:
@@ -147,4 +93,6 @@ def test_functions_are_links() -> None:
 
     assert len(links) > 75
     assert set() == set(links) - described
-    assert {f"trnspec.{module}.{name}" for module in PARTS_OF for name in ("tensor_parallel_all_reduce",)} < set(links)
+    assert {f"trnspec.perf.{m}.tensor_parallel_all_reduce" for m in ("training.step", "serving.forward_pass")} < set(
+        links
+    )

@@ -12,7 +12,7 @@ from attrs import field, frozen, make_class
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from tests.support.schema import KINDS, Sampler, texts
+from tests.support.schema import KINDS, texts
 from trnspec.api import registry
 from trnspec.errors import QuantityError
 from trnspec.loading.files import documents_in, shipped
@@ -96,67 +96,6 @@ def test_every_definition_is_used(kind):
     text = json.dumps(schema)
     assert {name for name in schema["$defs"] if f'"#/$defs/{name}"' not in text} == set()
     assert list(schema["$defs"]) == sorted(schema["$defs"])
-
-
-OBJECT = {"if": {"type": "object"}}
-
-
-def sourced(name: str) -> dict[str, str]:
-    return {"$ref": f"#/$defs/Sourced{name}"}
-
-
-def test_the_schema_of_every_shape():
-    members = document_schema("Sampler", Sampler)["$defs"]["Sampler"]["properties"]
-    silent = ("title", "description", "examples")
-
-    def without_messages(value):
-        if isinstance(value, dict):
-            return {k: without_messages(v) for k, v in value.items() if k != "errorMessage"}
-        return list(map(without_messages, value)) if isinstance(value, list) else value
-
-    seen = {name: without_messages({k: v for k, v in m.items() if k not in silent}) for name, m in members.items()}
-    assert seen == {
-        "flag": {"type": "boolean"},
-        "maybe": {"type": "boolean"},
-        "share": {"type": "number"},
-        "shares": {"type": "array", "items": {"type": "number"}},
-        "least": {**OBJECT, "then": sourced("Count"), "else": {"type": "integer", "minimum": -3}},
-        "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-        "part": {"$ref": "#/$defs/Part"},
-        "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}},
-        "names": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "string",
-                "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-                "$comment": "names a Source",
-            },
-        },
-        "by_name": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Part"}},
-        "lists": {
-            "type": "object",
-            "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": r"\S"}},
-        },
-        "nested": {"type": "array", "items": {"type": "array", "items": {"type": "integer", "minimum": 1}}},
-        "figure": {"$ref": "#/$defs/BandwidthFigure"},
-        "figures": {"type": "array", "items": {"$ref": "#/$defs/BandwidthFigure"}},
-        "rates": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Rates"}},
-        "word": {**OBJECT, "then": sourced("Text"), "else": {"enum": ["first", "second"]}},
-        "day": {**OBJECT, "then": seen["day"]["then"], "else": seen["day"]["else"]},
-        "any": {"$ref": "#/$defs/AnyFigure"},
-    }
-    assert {name: m["examples"] for name, m in members.items() if "examples" in m} == {
-        "flag": [True],
-        "share": [0.5],
-        "shares": [[2.0]],
-        "least": [-3],
-        "either": ["many"],
-        "nested": [[[4]]],
-        "figure": ["5 GB/s"],
-        "figures": [["5 GB/s"]],
-        "day": ["2024-02-13"],
-        "any": ["3 W"],
-    }
 
 
 def test_two_classes_of_one_name_do_not_take_each_others_place():

@@ -145,22 +145,3 @@ def test_tree(site) -> None:
         ("3", "tile-server", "2", "40"),
         ("4", "tile-1", "4", "160"),
     ]
-
-
-def test_eval(site) -> None:
-    arguments = ("--model", "llama-3.1-8b", "--tp", "4", "--zero", "1", "--global-batch", "64", "--seq", "2048")
-    rack, servers = (
-        json.loads(out(site, "eval", "training", "--on", on, *arguments, "--format", "json"))
-        for on in ("plain-rack", "tile-server*8")
-    )
-
-    assert rack["answers"]
-    assert rack["answers"] == servers["answers"]
-
-
-def test_new(site) -> None:
-    given = ("--set", "scratch=1 GiB", "--set", "memory.capacity=8 GiB")
-    text = out(site, "new", "tilechip", "tile-2", "--source", "neuron-trn2-2026-08", *given)
-
-    assert "kind: TileChip\n" in text
-    assert "  scratch: 1 GiB\n" in text

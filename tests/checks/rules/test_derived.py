@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import beside, findings, shipped
-from trnspec.graph.formulas import value_of
+from tests.support.rules import beside, findings
 from trnspec.quantities.formula import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, parse
 from trnspec.yaml import read_text
@@ -112,29 +111,6 @@ def test_any_text_gives_a_value_or_a_reason(text):
 
 
 # Formulas with figures of documents.
-
-
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        ("spec.chips.count", "16x"),
-        ("spec.network.bandwidth / spec.chips.count", "200 Gbps"),
-        ("2 x trainium2:spec.memory.capacity", "192 GiB"),
-        ("trainium2:spec.memory.capacity / trainium2:spec.cores.count", "12 GiB"),
-        ("u-trn2x64:spec.stated.chips", "64x"),
-        ("efa-v3:spec.bandwidth.per_direction + 1 Gbps", "201 Gbps"),
-    ],
-)
-def test_operands_are_figures_of_documents(formula, expected):
-    value = value_of(formula, shipped().named("trn2.48xlarge"), shipped())
-
-    assert value.overlaps(Interval.point(parse(expected).value))
-
-
-@pytest.mark.parametrize("formula", ["spec.nothing", "unknown:spec.chips.count", "spec.fabric", "spec.chips.count +"])
-def test_operands_without_a_value(formula):
-    with pytest.raises(FormulaError):
-        value_of(formula, shipped().named("trn2.48xlarge"), shipped())
 
 
 def test_a_comma_that_ends_a_formula():

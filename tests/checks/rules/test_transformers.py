@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.checks.rules.test_edits import edits, made
 from tests.support.rules import found, shipped
-from trnspec.checks.rules.transformers import _round_numbers
 from trnspec.errors import UsageError
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import (
@@ -260,12 +259,3 @@ def test_contradictory_dimensions_are_not_counted(code, table, name, edit):
         with pytest.raises(UsageError, match=edit["message"]):
             count(graph.named(name).spec)
     assert set() == found("TRN405", graph)
-
-
-@given(st.integers(1, 10_000))
-def test_numbers_near_a_dimension(present) -> None:
-    numbers = _round_numbers(present)
-    factors = [max(n / present, present / n) for n in numbers]
-
-    assert sorted(factors) == factors
-    assert {2 * present, *({present // 2} if present % 2 == 0 else ())} <= {*numbers}

@@ -56,9 +56,3 @@ def test_shipped_names() -> None:
         *("trn3.48xlarge", "trn3e.24xlarge", "trn3pd98.3xlarge"),
         *(f"{family}.{size}xlarge" for family in ("trn3s-es", "trn3sn", "trn3sn-es") for size in (3, 48)),
     }
-
-
-def test_name_of_the_file(tmp_path) -> None:
-    text = f"{HEAD}spec:\n  chip: trainium1\n  platforms:\n{GOOD}"
-
-    assert "TRN205" in {d.code for d in checked(tmp_path, text, "trn1-platforms").report.diagnostics}

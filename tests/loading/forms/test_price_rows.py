@@ -143,16 +143,6 @@ def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
     assert (code, line) in {(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics}
 
 
-def test_a_wrong_name_of_the_file_is_one_finding(tmp_path) -> None:
-    """Not one for each document that the list is read as."""
-    (original,) = (f for f in LISTS if f.stem == "trn2.48xlarge-prices")
-    file = tmp_path / "prices" / "other.yaml"
-    file.parent.mkdir()
-    file.write_text(original.read_text())
-
-    assert [(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics] == [("TRN205", 5)]
-
-
 def test_a_finding_is_at_its_row(tmp_path) -> None:
     """A price with a wrong factor is reported at the line of its row, at the price."""
     (original,) = (f for f in LISTS if f.stem == "trn1.32xlarge-prices")
