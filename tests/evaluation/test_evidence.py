@@ -14,7 +14,6 @@ ANSWERS = (
 
 def test_only_predictions_are_marked() -> None:
     assert ["estimate", "", "", "", "ideal"] == [a.kind for a in marked(ANSWERS, "estimate")]
-    assert ["estimate", "", "", "estimate", "ideal"] == [a.kind for a in marked(ANSWERS, "estimate", ("ratio",))]
 
 
 def test_the_weakest_evidence() -> None:

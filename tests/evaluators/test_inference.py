@@ -20,7 +20,6 @@ from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, 
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.machine import Efficiency
-from trnspec.perf.serving.forward_pass import Serving
 from trnspec.plugins.api import Evaluator
 
 run = keywords(inference_)
@@ -187,7 +186,7 @@ def test_disaggregated_prefill_has_its_own_efficiency(catalog):
 def test_achieved_shares_of_a_calibration(catalog):
     question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
-    called = answered(catalog, question, Calibrated(), Serving(call=86e-6))
+    called = answered(catalog, question, Calibrated(efficiency=Efficiency(call=86e-6)))
     fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, description="30 rows")
     known = answered(catalog, question, fitted)
 

@@ -11,7 +11,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
-from trnspec.evaluators.training import EXPERT_INPUTS, TrainingQuestion
+from trnspec.evaluators.training import EXPERT_INPUTS, TrainingQuestion, layout_of
 from trnspec.evaluators.training import run as training_
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS
@@ -213,7 +213,7 @@ def test_fast_offload_is_hidden():
 def test_where_the_sequence_is_split_by_default(split, given):
     question = TrainingQuestion(model="llama-3.1-8b", on="trn1.32xlarge", global_batch=8, **given)
 
-    assert split == question.layout(32).sequence_parallel
+    assert split == layout_of(question, 32).sequence_parallel
 
 
 # Experts.

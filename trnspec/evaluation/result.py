@@ -19,7 +19,7 @@ from trnspec.evidence import PREDICTED, Evidence, Kind, UsedFigure
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     import pandas as pd
 
@@ -319,15 +319,9 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
-def marked(answers: Iterable[Answer], kind: Kind, also: Collection[str] = ()) -> tuple[Answer, ...]:
-    """Answers with the kind of evidence on each that is a prediction and has none yet.
-
-    Args:
-        answers: The answers.
-        kind: The kind.
-        also: Names of predictions whose unit is not one of :data:`PREDICTED`.
-    """
-    return tuple(evolve(a, kind=kind) if not a.kind and (a.unit in PREDICTED or a.name in also) else a for a in answers)
+def marked(answers: Iterable[Answer], kind: Kind) -> tuple[Answer, ...]:
+    """Answers with the kind of evidence on each that is a prediction and has none yet."""
+    return tuple(evolve(a, kind=kind) if not a.kind and a.unit in PREDICTED else a for a in answers)
 
 
 COMMANDS = {"plan-train": ("plan", "train"), "plan-serve": ("plan", "serve"), "search": ("search",)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
-from trnspec.errors import RefusalError, TrnspecError, UsageError
+from trnspec.errors import RefusalError, TrnspecError
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import RankMemory, inference_memory, on_device, training_memory
@@ -51,20 +51,16 @@ class Demand:
     Attributes:
         mode: Training or inference.
         layout: The layout.
-        microbatches: Microbatches per step and replica.
-        dropout: Whether dropout masks are kept.
         element_bytes: Bytes of an element of the compute dtype: in inference of a weight, from 16 bit on of an activation.
         kv_bytes: Bytes of an element of the KV cache.
         batch: Sequences of inference per replica.
         context: Tokens per sequence in the KV cache.
         prefill: Tokens of a prompt that a rank computes at once.
-        runtime: What software needs besides, the reserve included.
+        runtime: What software needs besides, the reserve included, with dropout masks and the bytes of an activation.
     """
 
     mode: Literal["training", "inference"]
     layout: Layout
-    microbatches: int
-    dropout: bool = False
     element_bytes: float = 2.0
     kv_bytes: float = 2.0
     batch: int = 1
@@ -72,23 +68,14 @@ class Demand:
     prefill: int = 1
     runtime: Runtime = ALLOCATED
 
-    @property
-    def split(self) -> Layout:
-        """The layout with the global batch that its microbatches make."""
-        return evolve(self.layout, global_batch=self.microbatches * self.layout.microbatch * self.layout.dp)
-
     def check(self, d: Dimensions, ranks: int | None) -> None:
         """Checks the layout for a model and a number of ranks.
 
         Raises:
-            UsageError: A number is not positive.
             RefusalError: The layout is invalid.
         """
-        for name in ("microbatches", "batch", "context", "prefill"):
-            if getattr(self, name) < (0 if name == "context" else 1):
-                raise UsageError(f"{name}: a positive number is expected, not {getattr(self, name)}")
         try:
-            check(self.split, d, ranks)
+            check(self.layout, d, ranks)
         except RefusalError as refusal:
             # The global batch is not an input here; microbatches are.
             refusal.place = "microbatches" if refusal.place == "global_batch" else refusal.place
@@ -96,11 +83,6 @@ class Demand:
         if self.mode == "inference":
             check_context(self.context, d, "context")
             check_context(self.prefill, d, "prefill")
-
-    @property
-    def activation_bytes(self) -> float:
-        """Bytes of an activation: 16 bit also where matrices are multiplied in less."""
-        return max(self.element_bytes, 2.0)
 
     @property
     def tokens(self) -> int:
@@ -112,26 +94,18 @@ class Demand:
         if self.mode == "inference":
             memory = inference_memory(
                 d, self.layout, context=float(self.context), batch=float(self.batch * self.layout.dp),
-                step_tokens=self._step_tokens, weight_bytes=self.element_bytes, kv_bytes=self.kv_bytes,
-                activation_bytes=self.activation_bytes, stage=float(stage), reserve=self.runtime.reserve,
+                # A part of a prompt, or one token of each sequence.
+                step_tokens=max(self.prefill, self.batch) / float(self.layout.cp), weight_bytes=self.element_bytes,
+                kv_bytes=self.kv_bytes, activation_bytes=self.runtime.activation_bytes, stage=float(stage), reserve=self.runtime.reserve,
             )  # fmt: skip
         else:
-            memory = training_memory(d, self.split, stage=float(stage), runtime=self._runtime)
-        return on_device(d, self.layout, memory, self._runtime, training=self.mode == "training")
+            memory = training_memory(d, self.layout, stage=float(stage), runtime=self.runtime)
+        return on_device(d, self.layout, memory, self.runtime, training=self.mode == "training")
 
     def worst(self, d: Dimensions) -> tuple[int, RankMemory, float]:
         """The stage that needs most, its memory, and what it keeps on the host."""
         stages = [(stage, *self.stage(d, stage)) for stage in range(self.layout.pp)]
         return max(stages, key=lambda row: (float(row[1].total), -row[0]))
-
-    @property
-    def _step_tokens(self) -> float:
-        """Tokens that a rank computes at once: a part of a prompt, or one of each sequence."""
-        return max(self.prefill, self.batch) / float(self.layout.cp)
-
-    @property
-    def _runtime(self) -> Runtime:
-        return evolve(self.runtime, dropout=float(self.dropout), activation_bytes=self.activation_bytes)
 
 
 @frozen
@@ -243,18 +217,13 @@ def _changed(
     others = layout.tp * layout.pp * layout.cp
     if capacity.ranks % others:
         return None
+    # The tokens per step stay: fewer replicas or smaller microbatches mean more microbatches.
     layout = evolve(layout, dp=capacity.ranks // others)
-    microbatches = demand.microbatches
-    if demand.mode == "training":
-        # The tokens per step stay: fewer replicas or smaller microbatches mean more microbatches.
-        sequences = microbatches * demand.layout.microbatch * demand.layout.dp
-        if sequences % (layout.microbatch * layout.dp):
-            return None
-        microbatches = sequences // (layout.microbatch * layout.dp)
-    elif "batch" not in own:
+    if demand.mode == "inference":
+        layout = evolve(layout, global_batch=demand.layout.microbatches * layout.microbatch * layout.dp)
         # So do the sequences over all replicas.
-        own["batch"] = math.ceil(demand.batch * demand.layout.dp / layout.dp)
-    changed = evolve(demand, layout=layout, microbatches=microbatches, **own)
+        own = {"batch": math.ceil(demand.batch * demand.layout.dp / layout.dp)} | own
+    changed = evolve(demand, layout=layout, **own)
     try:
         changed.check(d, capacity.ranks)
     except TrnspecError:

@@ -26,10 +26,11 @@ from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.ops import Number, smaller, where
-from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, head_share, kept_bytes
+from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, kept_bytes
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
+from trnspec.perf.work.transformer import whole_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,11 +113,7 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
 
 
 def answered(
-    catalog: Catalog,
-    question: InferenceQuestion,
-    known: Calibrated,
-    serving: Serving | None = None,
-    elsewhere: Calibrated | None = None,
+    catalog: Catalog, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None
 ) -> Evaluation:
     """The evaluation with given calibrations.
 
@@ -124,7 +121,6 @@ def answered(
         catalog: The catalog.
         question: The inputs.
         known: The calibration of the system.
-        serving: Overheads of serving; those of the calibration if left out.
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
@@ -144,7 +140,7 @@ def answered(
     known = evolve(known, evidence=evolve(known.evidence, nearest=row))
     if (before := setup.before) is not None:
         setup = evolve(setup, before=evolve(before, known=at(before, before.known)))
-    achieved = serving_of(known) if serving is None else serving
+    achieved = serving_of(known)
     held = memory(setup, setup.pool)
     most = max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
@@ -428,7 +424,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
             f"{model.absorbed / model.heads:g} elements per pair and head in decoding",
             f"absorbed up-projections; {model.scores / model.heads:g} in prefill, which expands keys and values",
         )
-    if head_share(model, plan.tp) * plan.tp > 1.0:
+    if whole_heads(model.heads, plan.tp) * plan.tp > 1.0:
         yield Assumption("heads", "padded", f"{model.heads:g} heads are not divisible by tp {plan.tp:g}")
     if model.routed:
         yield from _of_experts(setup)

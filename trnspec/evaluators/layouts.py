@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from trnspec.evaluation.questions import (
     Degrees,
@@ -140,10 +140,9 @@ def pieces_of(
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
-    names = ("flash", "fused_loss", "optimizer", "imbalance", "capacity_factor", "dispatch_dtype", "node_limit")
-    fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
+    names = ("flash", "fused_loss", "optimizer", *(one.name for one in fields(ExpertDispatch)))
+    fixed: dict[str, Any] = {name: value for name in names if (value := getattr(q, name)) is not None}
     fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
-    fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     pieces = []
     for part in _distinct(axes, q, estimator):
         axes_of = grid(framework_defaults((estimator,)), **fixed, **part)

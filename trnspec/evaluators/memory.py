@@ -26,10 +26,10 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Demand, LayoutChange, nearest, neighbors
-from trnspec.evaluators.software import resolve_training, runtime_of, training_assumptions
+from trnspec.evaluators.software import resolve_training, training_assumptions
 from trnspec.evaluators.training import expert_assumptions, layout_of
 from trnspec.model.transformers.counting import dimensions, parameters
-from trnspec.perf.frameworks import SETTINGS
+from trnspec.perf.frameworks import SETTINGS, runtime
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.roofline import element_bytes
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
@@ -70,18 +70,24 @@ class MemoryQuestion(
     )
     dropout: bool = axis("Keep dropout masks, one byte per element.", group="Schedule", default=False)
 
-    def demand(self, ranks: int) -> Demand:
-        """The layout on a number of ranks with its workload, defaults resolved."""
+    def demand(self, system: Hardware) -> Demand:
+        """The layout on a system with its workload, defaults resolved."""
+        layout = layout_of(self, int(system.ranks), global_batch=1)
+        microbatches, size = self.microbatches or self.pp, element_bytes(self.dtype, "dtype")
+        software = runtime(
+            system.capacity,
+            framework=self.framework, reserve=self.reserve, gathered_inputs=self.gathered_inputs, bucket=self.bucket,
+        )  # fmt: skip
         return Demand(
             mode=self.mode,
-            layout=layout_of(self, ranks, global_batch=1),
-            microbatches=self.pp if self.microbatches is None else self.microbatches,
-            dropout=self.dropout,
-            element_bytes=element_bytes(self.dtype, "dtype"),
+            layout=evolve(layout, global_batch=microbatches * layout.microbatch * layout.dp),
+            element_bytes=size,
             kv_bytes=element_bytes(self.kv_dtype or self.dtype, "kv_dtype"),
             batch=self.batch,
             context=self.seq if self.context is None else self.context,
-            prefill=self.seq if self.prefill is None else self.prefill,
+            prefill=self.prefill or self.seq,
+            # Activations have 16 bit also where matrices are multiplied in less.
+            runtime=evolve(software, dropout=float(self.dropout), activation_bytes=max(size, 2.0)),
         )
 
 
@@ -118,7 +124,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
         place = f"{system.chip} spec.memory.capacity"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory capacity", place=place)
     ranks = int(system.ranks)
-    demand = evolve(q.demand(ranks), runtime=runtime_of(q, system.capacity))
+    demand = q.demand(system)
     demand.check(d, ranks)
     _check_offload(demand)
     capacity = Capacity(ranks, system.capacity, _host(system, demand))
@@ -158,7 +164,7 @@ def _inputs(question: MemoryQuestion, demand: Demand, model: str) -> dict[str, A
         "schedule": layout.schedule,
         "sequence_parallel": layout.sequence_parallel,
         "expert_tp": layout.expert_split,
-        "microbatches": demand.microbatches,
+        "microbatches": layout.microbatches,
         "context": demand.context,
         "prefill": demand.prefill,
         "kv_dtype": question.kv_dtype or question.dtype,

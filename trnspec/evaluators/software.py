@@ -11,7 +11,6 @@ from trnspec.errors import RefusalError
 from trnspec.evaluation import questions
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.result import Assumption
-from trnspec.perf import frameworks
 from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, known, training_settings
 from trnspec.perf.serving.static_graphs import powers_of_two, tile_of
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.graph.graph import Graph
-    from trnspec.perf.frameworks import Runtime
     from trnspec.perf.lowering.machine import LoweredSystem
 
 Q = TypeVar("Q", bound=questions.Question)
@@ -82,12 +80,6 @@ def system_assumptions(system: LoweredSystem) -> tuple[Assumption, ...]:
 def _framework(question: questions.Question) -> str | None:
     """The training framework of a question; those of serving have settings of their own."""
     return question.framework if isinstance(question, questions.SoftwareInputs) else None
-
-
-def runtime_of(question: questions.Question, capacity: float) -> Runtime:
-    """Memory of the software of a question on a rank with some memory [B]; see :func:`trnspec.perf.frameworks.runtime`."""
-    stated = {n: getattr(question, n, None) for n in ("framework", "reserve", "gathered_inputs", "bucket")}
-    return frameworks.runtime(capacity, **stated)
 
 
 SERVING_DEFAULTS: Mapping[str, str] = {"batching": "continuous", "experts": "selected"}

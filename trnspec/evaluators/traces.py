@@ -14,7 +14,7 @@ from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluators.software import resolve_training
-from trnspec.evaluators.training import TrainingQuestion, estimator_of, run
+from trnspec.evaluators.training import TrainingQuestion, estimator_of, layout_of, run
 from trnspec.output import chakra
 from trnspec.output.chakra import TraceNode
 from trnspec.perf.training.tasks import Traffic, tasks
@@ -80,7 +80,7 @@ def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluatio
     evaluation = run(catalog, question)
     q = resolve_training(question)
     estimator = estimator_of(catalog, q)
-    layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
+    layout = layout_of(q, int(estimator.system.ranks))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     passes = passes_of(parts, estimator.model, layout, estimator.machine)
     return evaluation, estimator, layout, passes

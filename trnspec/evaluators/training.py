@@ -29,7 +29,6 @@ from trnspec.evaluators.collective_model import of_training
 from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, scale_of, training_inputs, with_memory
-from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
@@ -105,21 +104,13 @@ class TrainingQuestion(
         "Reject a layout that does not fit in memory, instead of reporting its step time.", group="Output", default=True
     )
 
-    def layout(self, ranks: int, *, calibrated: bool = False) -> Layout:
-        """The layout on a number of ranks, defaults resolved.
-
-        Args:
-            ranks: Ranks of the system.
-            calibrated: Whether times are those of software; else they are ideal.
-        """
-        return layout_of(self, ranks, **dispatched(self, calibrated=calibrated))
-
 
 def layout_of(question: Any, ranks: int, **values: Any) -> Layout:
-    """The layout of a question on a number of ranks, defaults resolved.
+    """The layout of a question on a number of ranks; what is neither given nor follows is that of a layout.
 
     Args:
-        question: The inputs, :class:`~trnspec.evaluation.questions.TrainingParallelism` and its schedule among them.
+        question: The inputs, frameworks resolved, :class:`~trnspec.evaluation.questions.TrainingParallelism` and its
+            schedule among them.
         ranks: Ranks of the system.
         values: Fields of the layout that the question has not, or has otherwise.
     """
@@ -127,7 +118,7 @@ def layout_of(question: Any, ranks: int, **values: Any) -> Layout:
     # Without the input the sequence is split where it is divisible.
     divisible = q.tp > 1 and q.cp > 0 and q.seq % (q.cp * q.tp) == 0
     resolved: dict[str, Any] = {
-        **resolve_training(q).common(Layout),
+        **{name: value for name, value in q.common(Layout).items() if value is not None},
         "dp": max(1, ranks // max(1, q.tp * q.pp * q.cp)) if q.dp is None else q.dp,
         "schedule": "interleaved" if q.interleave > 1 and q.schedule == "1f1b" else q.schedule,
         "sequence_parallel": divisible if q.sequence_parallel is None else q.sequence_parallel,
@@ -165,7 +156,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     q = resolve_training(question)
     estimator = estimator_of(catalog, q)
     ranks = int(estimator.system.ranks)
-    layout = q.layout(ranks, calibrated=bool(estimator.calibration.name))
+    layout = layout_of(q, ranks)
     check(layout, estimator.dims, ranks)
     # A text that is not a rate is an error even if the rate is not used.
     rate = host_rate(q.host_link) if q.offload != "none" or q.host_link is not None else 0.0
@@ -409,13 +400,6 @@ def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     yield Assumption(
         "framework", f"{value}: {default.optimizer}, {gradients}, {attention}", f"framework {name} sets these{others}"
     )
-
-
-def dispatched(question: ExpertDispatch, *, calibrated: bool) -> dict[str, Any]:
-    """Dispatch of tokens to experts, as in the question; else that of most software, or the one with the least traffic."""
-    default = SOFTWARE_DISPATCH if calibrated else LEAST_DISPATCH
-    given = {name: getattr(question, name) for name in default}
-    return {name: default[name] if value is None else value for name, value in given.items()}
 
 
 def expert_assumptions(layout: Layout) -> Iterator[Assumption]:

@@ -16,7 +16,7 @@ All functions take floats or float64 arrays that broadcast.  Times are in s, siz
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -26,10 +26,6 @@ from trnspec.perf.ops import Number, larger, power, smaller, where
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
 
-LEAST_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
-"""The fields of a layout with the least traffic that is exposed, for ideal times."""
-SOFTWARE_DISPATCH: dict[str, Any] = {"dispatch": "per-node", "expert_overlap": True}
-"""The same in software whose dispatch is not stated: a calibration has how much of the all-to-all is hidden."""
 SENT = {"bf16": 1.0, "fp8": (1.0 + 4.0 / 128.0 + 2.0) / 4.0}
 """Bytes of an all-to-all and of the one back over those of 16 bit, by the dtype of tokens on their way to experts.
 

@@ -9,11 +9,11 @@ from attrs import evolve
 import trnspec
 from trnspec.errors import RefusalError
 from trnspec.evaluators.fit import Demand
-from trnspec.evaluators.layouts import LayoutChoices, divisors
+from trnspec.evaluators.layouts import divisors
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.space import search_of
-from trnspec.evaluators.training import dispatched, host_rate
+from trnspec.evaluators.training import host_rate
 from trnspec.perf.frameworks import training_settings
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout
@@ -187,15 +187,13 @@ def training_rows(question: dict) -> list[dict]:
         )
         price = rent(CAT, on)
         experts = {n: question[n] for n in EXPERTS if question[n] is not None}
-        routed = dispatched(LayoutChoices(**experts), calibrated=bool(estimator.calibration.name))
-        routed |= {n: v for n, v in experts.items() if n not in routed}
         for layout in layouts_of(question, estimator):
-            one = evolve(layout, **routed)
+            one = evolve(layout, **experts)
             try:
                 step = estimator.step(one)
             except RefusalError:
                 continue
-            demand = Demand(mode="training", layout=one, microbatches=one.microbatches, runtime=estimator.runtime)
+            demand = Demand(mode="training", layout=one, runtime=estimator.runtime)
             memory = float(demand.worst(estimator.dims)[1].total)
             if memory > estimator.system.capacity:
                 continue

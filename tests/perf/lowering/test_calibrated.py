@@ -1,5 +1,7 @@
 """Choice of calibration: by chip, framework, models and era, a named one, or none."""
 
+import math
+
 import pytest
 from attrs import evolve, fields
 
@@ -8,7 +10,7 @@ from tests.support.rules import document, graph, source
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.reflection import ObjectShape
-from trnspec.perf.lowering.calibrated import SCORE_PASSES, Calibrated, calibrated, nearest, same_generation
+from trnspec.perf.lowering.calibrated import SCORE_PASSES, TOLERANCE, Calibrated, calibrated, distances, nearest
 from trnspec.perf.lowering.machine import IDEAL, Efficiency
 from trnspec.quantities.units import Dimension
 
@@ -63,10 +65,10 @@ def test_software_counts_more_than_the_chip_within_a_generation():
         ("gb200", "sglang"): "gb200-trtllm-2026-experts-inference",
     }
     graph = everything()
-    assert {"trainium1", "inferentia2"} == same_generation(
-        graph, "trainium1", {"inferentia2", "trainium1", "trainium2"}
-    )
-    assert {"b200", "gb200"} == same_generation(graph, "b200", {"gb200", "b200", "h200", "a100-80gb"})
+    assert [0, 1] == [apart for _, apart, _ in distances(graph, "trainium1", {"inferentia2", "trainium2"}).values()]
+    # Without a number of the generation rates decide.
+    ratios = [ratio for *_, ratio in distances(graph, "b200", {"gb200", "b200", "h200", "a100-80gb"}).values()]
+    assert [True, True, False, False] == [ratio <= math.log(TOLERANCE) for ratio in ratios]
 
 
 def test_an_interval_contains_its_estimate():

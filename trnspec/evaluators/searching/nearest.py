@@ -80,7 +80,7 @@ def _nearest(search: Search, kept: Selected) -> str:
         return f"the nearest to fitting needs {excess:.3g} times the memory: {text}"
     layout, estimator = piece.layout(number), piece.estimator
     text = ", ".join(f"{name} {getattr(layout, name)}" for name in LAYOUT[:7] if getattr(layout, name) is not None)
-    demand = Demand(mode="training", layout=layout, microbatches=layout.microbatches, runtime=estimator.runtime)
+    demand = Demand(mode="training", layout=layout, runtime=estimator.runtime)
     system = estimator.system
     host = max(0.0, system.host_memory) * system.servers / system.ranks
     capacity = Capacity(int(system.ranks), system.capacity, host)

@@ -241,9 +241,8 @@ def calibrated(  # what a calibration is chosen by
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"
             return Calibrated(evidence=attrs.evolve(NO_LOSSES, reason=reason))
-        alike = same_generation(graph, chip, chips)
         known = [n for n in own if n.spec.chip.name in chips]
-        return _read(max(known, key=lambda n: wanted.rank(n, chips, alike)), wanted)
+        return _read(max(known, key=lambda n: wanted.rank(n, chips)), wanted)
     for node in nodes:
         if name in (node.name, *node.metadata.aliases):
             if node.spec.of != of:
@@ -263,25 +262,25 @@ class _Wanted:
     era: str
     models: str
 
-    def rank(
-        self, node: Node[Calibration], chips: Mapping[str, tuple[float, ...]], alike: Collection[str]
-    ) -> tuple[object, ...]:
+    def rank(self, node: Node[Calibration], chips: Mapping[str, tuple[bool, float, float]]) -> tuple[object, ...]:
         """The larger, the better it fits.
 
         Args:
             node: The calibration.
             chips: The distance of each chip, the nearest first.
-            alike: The chips of the generation of the chip.
         """
         spec, era = node.spec, node.spec.era or ""
+        other, apart, ratio = chips[spec.chip.name]
+        # Of one generation: of its number, or, where one has none, of about its peak rate.
+        is_alike = not other or apart == 0 or (apart == inf and ratio <= log(TOLERANCE))
         had_begun = not self.era or era <= self.era
         return (
             # Of rows of other models times on Trainium are off by 1.4 instead of 1.1; those of another chip by less.
             spec.of == "inference" and (not self.models or spec.models in (None, self.models)),
             # Within a generation software differs more than chips, whose published rates are known.
-            spec.chip.name in alike,
+            is_alike,
             bool(self.framework) and _framework(spec) == self.framework,
-            tuple(-apart for apart in chips[spec.chip.name]),
+            (-other, -apart, -ratio),
             (spec.models is None) + 2 * (spec.models == self.models) if self.models else spec.models is None,
             # Eras that had begun come first, the newest of them; else the oldest that had not.
             had_begun,
@@ -316,7 +315,7 @@ def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
     return [*distances(graph, chip, among)]
 
 
-def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tuple[float, ...]]:
+def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tuple[bool, float, float]]:
     """The chips of :func:`nearest` in their order: whether it is another one, generations apart, logarithm of the ratio of rates.
 
     Rates are compared in whole percent: 989.4 and 989.5 TFLOPS are equally near.
@@ -327,7 +326,7 @@ def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tupl
     sources = {name: nodes[name].metadata.source for name in {chip, *among} & nodes.keys()}
     publishers = {name: "" if source is None else graph.node(source).spec.publisher for name, source in sources.items()}
     ours = nodes[chip].spec
-    same: dict[str, tuple[float, ...]] = {}
+    same: dict[str, tuple[bool, float, float]] = {}
     for name in among:
         if name == chip or (publishers[chip] and publishers.get(name) == publishers[chip]):
             theirs = nodes[name].spec
@@ -337,21 +336,6 @@ def distances(graph: Graph, chip: str, among: Collection[str]) -> dict[str, tupl
             ratio = inf if None in rates else round(abs(log(float(rates[0]) / float(rates[1]))), 2)  # type: ignore[arg-type]  # as above
             same[name] = name != chip, apart, ratio
     return dict(sorted(same.items(), key=lambda one: (one[1], one[0])))
-
-
-def same_generation(graph: Graph, chip: str, among: Iterable[str]) -> set[str]:
-    """The chips of the generation of a chip: of its number, or, where one has none, of about its peak rate."""
-    specs = {n.name: n.spec for n in graph.of(Chip)}
-    ours, alike = specs[chip], {chip}
-    for name in among:
-        theirs = specs[name]
-        if ours.generation is not None and theirs.generation is not None:
-            is_alike = ours.generation.accelerator == theirs.generation.accelerator
-        else:
-            rates = [float(c.peak.dense.bf16) for c in (ours, theirs) if c.peak.dense is not None and c.peak.dense.bf16]
-            is_alike = len(rates) == 2 and max(rates) <= TOLERANCE * min(rates)
-        alike |= {name} if is_alike else set()
-    return alike.intersection(among)
 
 
 def serving_of(calibration: Calibrated) -> Serving:

@@ -310,14 +310,13 @@ _FROM_EFFICIENCY = (
 )
 
 
-def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str, *, scores: str = "bf16") -> Machine:
+def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str) -> Machine:
     """The numbers of one rank.
 
     Args:
         system: The system.
         efficiency: Achieved over published performance.
         dtype: Compute dtype of matrix multiplications.
-        scores: Compute dtype of attention scores and values where ``dtype`` is narrower than 16 bit.
 
     Raises:
         RefusalError: ``unknown-figure``: no peak rate is published for a dtype, or no memory bandwidth.
@@ -326,7 +325,7 @@ def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str, *, scores
         place = f"{system.chip} spec.memory.bandwidth"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory bandwidth", place=place)
     flop = 1.0 / (system.rate(dtype) * efficiency.matmul_share(dtype))
-    score_dtype = scores if dtype not in _SCORE_DTYPES else dtype
+    score_dtype = dtype if dtype in _SCORE_DTYPES else "bf16"
     by_name = {level.name: level for level in system.levels}
     levels: list[LevelCosts] = []
     for name in SLOTS:
@@ -398,7 +397,7 @@ def _axes(shape: Shape | None, inside: float) -> tuple[TorusAxis, ...]:
 _MOST_AXES = 3
 
 _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
-"""Dtypes in which attention scores and values are computed when matrices are; for others see ``scores``."""
+"""Dtypes in which attention scores and values are computed when matrices are; narrower ones are not accurate enough."""
 
 
 # Single calls create many of these; frozen classes take three times as long.

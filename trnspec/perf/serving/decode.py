@@ -12,14 +12,13 @@ from trnspec.perf.serving.forward_pass import (
     PassTime,
     Serving,
     cache_elements,
-    cache_share,
     context_at,
-    head_share,
     run_forward,
     score_elements,
     score_rows,
 )
 from trnspec.perf.serving.prefill import repeat
+from trnspec.perf.work.transformer import whole_heads
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -93,9 +92,9 @@ def token_load(
         scores = scores * (model.absorbed / model.scores)
     # An indexer scores every key, on average over the output, and reads its own key of each.
     keys = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
-    scores = scores + (keys * model.index + model.recurrence) * head_share(model, plan.tp)
+    scores = scores + (keys * model.index + model.recurrence) * whole_heads(model.heads, plan.tp)
     written = Context(context.full + new_tokens, context.window + new_tokens, context.chosen + new_tokens)
-    cached = cache_elements(model, written, plan.tp) + model.index_cache * cache_share(model, plan.tp) * keys
+    cached = cache_elements(model, written, plan.tp) + model.index_cache * whole_heads(model.kv_heads, plan.tp) * keys
     spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
     return Load(
         tokens=tokens,

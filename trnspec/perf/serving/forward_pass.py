@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from trnspec.perf.experts import byte_time, copies, exchange, reach
 from trnspec.perf.lowering.machine import group, same_links, towards
 from trnspec.perf.ops import MOST, Number, ceil, larger, power, smaller, where
-from trnspec.perf.work.transformer import STATE_BYTES
+from trnspec.perf.work.transformer import STATE_BYTES, whole_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -272,19 +272,19 @@ def within(limit: Number, tokens: Number) -> Number:
 def score_elements(model: Transformer, keys: Context, tp: Number) -> Number:
     """Elements of queries and values that a rank multiplies for one token in an average layer: its heads, all pairs."""
     parts = model.score_full, model.score_window, model.score_chosen
-    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
+    return _weighted(keys, parts, whole_heads(model.heads, tp), model.local_heads, tp)
 
 
 def score_rows(model: Transformer, keys: Context, tp: Number) -> Number:
     """Scores of one token in an average layer, of the heads of a rank."""
     parts = model.rows_full, model.rows_window, model.rows_chosen
-    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
+    return _weighted(keys, parts, whole_heads(model.heads, tp), model.local_heads, tp)
 
 
 def cache_elements(model: Transformer, keys: Context, tp: Number) -> Number:
     """Elements of keys and values of an average layer that a rank reads for one sequence."""
     parts = model.read_full, model.read_window, model.read_chosen
-    return _weighted(keys, parts, cache_share(model, tp), model.local_kv_heads, tp)
+    return _weighted(keys, parts, whole_heads(model.kv_heads, tp), model.local_kv_heads, tp)
 
 
 def _weighted(
@@ -297,21 +297,6 @@ def _weighted(
     return total + keys.chosen * (chosen * share)
 
 
-def whole_heads(heads: Number, tp: Number) -> Number:
-    """Share of some heads on one of ``tp`` ranks: whole ones, padded or replicated where they do not divide."""
-    return ceil(heads / tp) / heads
-
-
-def cache_share(model: Transformer, tp: Number) -> Number:
-    """Share of the KV cache of a layer without a window on one of ``tp`` ranks."""
-    return whole_heads(model.kv_heads, tp)
-
-
-def head_share(model: Transformer, tp: Number) -> Number:
-    """Share of the query heads of a layer without a window on one of ``tp`` ranks."""
-    return whole_heads(model.heads, tp)
-
-
 def cache_bytes(model: Transformer, cache_element: Number) -> Number:
     """Bytes of the KV cache per token: ``2 L g d`` elements, or those of the latent vectors (DeepSeek-V2, section 2.1)."""
     return model.layers * (model.kept_full + model.kept_window) * cache_element
@@ -320,7 +305,7 @@ def cache_bytes(model: Transformer, cache_element: Number) -> Number:
 def kept_bytes(model: Transformer, tokens: Number, cache_element: Number, tp: Number = 1.0) -> Number:
     """Bytes of the KV cache of a sequence of ``tokens`` on one of ``tp`` ranks, all layers; windowed ones keep their window."""
     local = whole_heads(model.local_kv_heads, tp)
-    elements = model.kept_full * cache_share(model, tp) * tokens
+    elements = model.kept_full * whole_heads(model.kv_heads, tp) * tokens
     elements = elements + model.kept_window * local * within(model.window, tokens)
     return model.layers * elements * cache_element
 
@@ -351,8 +336,8 @@ def weight_matrices(
     used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
     routed = model.routed * share / plan.ep * used
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
-    padding = (model.scores - model.local_scores) * (head_share(model, tp) * tp - 1.0)
-    padding = padding + (model.projected - model.local_projected) * (cache_share(model, tp) * tp - 1.0)
+    padding = (model.scores - model.local_scores) * (whole_heads(model.heads, tp) * tp - 1.0)
+    padding = padding + (model.projected - model.local_projected) * (whole_heads(model.kv_heads, tp) * tp - 1.0)
     padding = padding + model.local_scores * (whole_heads(model.local_heads, tp) * tp - 1.0)
     padding = model.hidden * (padding + model.local_projected * (whole_heads(model.local_kv_heads, tp) * tp - 1.0))
     expert = where(every, model.routed, model.weights - model.whole)

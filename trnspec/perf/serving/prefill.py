@@ -13,14 +13,13 @@ from trnspec.perf.serving.forward_pass import (
     PassTime,
     Serving,
     cache_elements,
-    cache_share,
-    head_share,
     run_forward,
     score_elements,
     score_rows,
     summed,
     within,
 )
+from trnspec.perf.work.transformer import whole_heads
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -70,9 +69,9 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     attended = Context(whole, window[0], chosen[0])
     # An indexer scores every key and reads its own key of each; recurrences cost a token the same whatever its context.
     scores = score_elements(model, attended, plan.tp)
-    scores = scores + (model.index * whole + model.recurrence) * head_share(model, plan.tp)
+    scores = scores + (model.index * whole + model.recurrence) * whole_heads(model.heads, plan.tp)
     cached = cache_elements(model, Context(all_read, window[1], chosen[1]), plan.tp)
-    cached = cached + model.index_cache * cache_share(model, plan.tp) * all_read
+    cached = cached + model.index_cache * whole_heads(model.kv_heads, plan.tp) * all_read
     tokens = plan.prompts * padded
     least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
     passes = where(plan.flash > 0.0, 0.0, larger(least, serving.score_passes * 4.0))

@@ -206,7 +206,7 @@ class Layout:
         offload: What is kept in host memory.
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.layout.dealt`.
         expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
-        dispatch: How tokens are sent to experts, of :data:`DISPATCHES`.
+        dispatch: How tokens are sent to experts, of :data:`DISPATCHES`; the default is that with the least traffic.
         dispatch_dtype: Dtype of tokens on their way to experts, of :data:`trnspec.perf.experts.SENT`.
         node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: Whether the all-to-all overlaps with the rest of a layer.

@@ -19,7 +19,7 @@ from attrs import evolve, fields, frozen
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.work.layout import RECOMPUTE, Layers, Layout, in_flight, peak_stages, stage_axis, stage_layers
-from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches
+from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches, whole_heads
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -96,7 +96,7 @@ def layer_activations(
         gathered = 2.0 * residual * size
         unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
     heads = tokens * size * mean(d, lambda own: own.width) / tp
-    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(tp))
+    cached = tokens * size * mean(d, lambda own: own.kv_elements * whole_heads(own.kv_heads, tp))
     # The keys and values of all heads are made from a compressed vector.
     attention = heads + cached + where(expands(d), heads, 0.0) + tokens * size * d.recurrent_width / d.layers / tp
     slots = layout.expert_load * tokens * d.active
@@ -152,7 +152,9 @@ def kept_operators(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Numb
     expanded = expands(d)
 
     def kept(own: Heads) -> Number:
-        return own.width / tp + where(expanded, own.width / tp, own.kv_heads * own.v_size * own.kv_share(tp))
+        return own.width / tp + where(
+            expanded, own.width / tp, own.kv_heads * own.v_size * whole_heads(own.kv_heads, tp)
+        )
 
     attention = tokens * mean(d, kept)
     attention = attention + tokens * d.recurrent_width / d.layers / tp
@@ -270,7 +272,7 @@ def held_parameters(d: Dimensions, layout: Layout, stage: Number = 0.0) -> RankP
     # Query heads are padded where they do not divide, which only serving allows.
     padding = mean(d, lambda own: own.width * (ceil(own.heads / tp) / own.heads * tp)) / mean(d, lambda own: own.width)
     attention = (d.attention_weights - kv_weights) / tp * padding + d.attention_small
-    attention = attention + d.hidden * mean(d, lambda own: own.projected * own.kv_share(tp))
+    attention = attention + d.hidden * mean(d, lambda own: own.projected * whole_heads(own.kv_heads, tp))
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
     shared = d.shared_weights / tp + _biases(d.shared_small, d.hidden, tp)
     expert_weights = d.expert_weights / layout.expert_split + _biases(d.expert_small, d.hidden, layout.expert_split)
@@ -331,7 +333,7 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
     keys = d.index_layers * d.index_size * tokens / larger(d.sparse_stride, 1.0)
     for one in reaches(d):
         kept = where(one.kept > 0.0, smaller(one.kept, tokens), tokens) / one.stride
-        keys = keys + one.layers * kept * (one.heads.kv_elements * one.heads.kv_share(tp))
+        keys = keys + one.layers * kept * (one.heads.kv_elements * whole_heads(one.heads.kv_heads, tp))
     return batch * (keys * element_bytes + d.state * STATE_BYTES / tp)
 
 
@@ -581,7 +583,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     tp = layout.tp
     queries = 0.0
     for own in heads_of(d):
-        queries = larger(queries, own.width / tp + own.kv_elements * own.kv_share(tp))
+        queries = larger(queries, own.width / tp + own.kv_elements * whole_heads(own.kv_heads, tp))
     feed_forward = larger(d.matrices * d.width, d.matrices * (d.active * d.expert_width + d.shared_width)) / tp
     return RankMemory(
         weights=weights,

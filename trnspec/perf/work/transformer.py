@@ -59,12 +59,13 @@ class Heads:
         """Elements of queries and outputs of all heads: half of the FLOP of a query-key pair."""
         return self.heads * (self.qk_size + self.v_size)
 
-    def kv_share(self, tp: Number) -> Number:
-        """Share of keys and values on a rank: heads are split, and replicated where there are fewer than ranks.
 
-        ``ceil(g/t)/g``; a latent cache has one head, so every rank holds all of it.
-        """
-        return ceil(self.kv_heads / tp) / self.kv_heads
+def whole_heads(heads: Number, tp: Number) -> Number:
+    """Share of some heads on one of ``tp`` ranks, ``ceil(g/t)/g``: whole ones, padded or replicated where they do not divide.
+
+    A latent cache has one head, so every rank holds all of it.
+    """
+    return ceil(heads / tp) / heads
 
 
 def heads_of(d: Dimensions) -> tuple[Heads, Heads]:
@@ -186,7 +187,6 @@ class Transformer:
         local_kv: Of ``kv_elements``, the part with those heads.
         local_projected: Of ``projected``, the part with those heads.
         projected: Elements of keys and values that an average layer computes.
-        attended: Share of the layers with attention.
         index: Width of an indexer's queries, of an average layer: half of the FLOP of a query-key pair.
         index_cache: Elements that the indexer of an average layer caches for a token.
         recurrence: Half of the FLOP of a token in the recurrence of an average layer.
@@ -240,7 +240,6 @@ class Transformer:
     local_projected: Number
     projected: Number
     causal: Number
-    attended: Number
     index: Number
     index_cache: Number
     recurrence: Number
@@ -312,7 +311,6 @@ def transformer(d: Dimensions) -> Transformer:
         local_projected=windowed * local.projected,
         projected=projected,
         causal=d.causal,
-        attended=attended,
         index=d.index_layers * d.index_width / larger(d.sparse_stride, 1.0) / d.layers,
         index_cache=d.index_layers * d.index_size / larger(d.sparse_stride, 1.0) / d.layers,
         recurrence=d.recurrence / d.layers,
