@@ -1,6 +1,7 @@
 """Facts that sources print are in the catalog, from that source, at the place that ``tests/data/facts`` names."""
 
 import csv
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -80,21 +81,25 @@ _ORDINALS = ("zeroth", "first", "second", "third", "fourth", "fifth")
 _UNITS = {"TFLOP": "TFLOPS", "Gigabit": "Gbps", "microseconds": "us", "Tb": "Tbps"}
 
 
-def _quantity(fact: Mapping[str, str]) -> Quantity | None:
-    """The figure of a row, whose unit may stand in the column of the value."""
-    unit = re.sub(r"/(device|chip)$", "", fact["unit"]).split(" ")[0]
-    parts = re.match(r"([^A-Za-z%]*(?:up[- ]to )?[\d,.]+)[ -]?([A-Za-z]*)( \(.*)?$", fact["value"], re.IGNORECASE)
-    texts = [f"{fact['value']} {_UNITS.get(unit, unit)}"]
-    if fact["value"].endswith("%"):
-        texts.append(f"{int(fact['value'][:-1]) / 100}x")
+@functools.cache
+def _quantity(value: str, unit: str) -> Quantity | None:
+    """The figure of a row, whose unit may stand in the column of the value; compared with every saying of its source."""
+    unit = re.sub(r"/(device|chip)$", "", unit).split(" ")[0]
+    parts = re.match(r"([^A-Za-z%]*(?:up[- ]to )?[\d,.]+)[ -]?([A-Za-z]*)( \(.*)?$", value, re.IGNORECASE)
+    texts = [f"{value} {_UNITS.get(unit, unit)}"]
+    if value.endswith("%"):
+        texts.append(f"{int(value[:-1]) / 100}x")
     elif parts is not None and parts[2] and unit not in ("elements", "lanes", "DMA", "CC-Core", "processing"):
         texts.append(f"{parts[1].lower()} {_UNITS.get(parts[2], parts[2])}")
-    for text in texts:
-        try:
-            return parse(text)
-        except QuantityError:
-            continue
-    return None
+    return next((quantity for text in texts if (quantity := _parsed(text)) is not None), None)
+
+
+@functools.cache
+def _parsed(text: str) -> Quantity | None:
+    try:
+        return parse(text)
+    except QuantityError:
+        return None
 
 
 def _number(text: str) -> int | None:
@@ -113,13 +118,9 @@ def _tokens(text: str) -> set[str]:
 
 def says(fact: Mapping[str, str], saying: Saying) -> bool:
     """Whether a saying is the fact: the same number with as many digits, in the same unit, or the same words."""
-    wanted, value = _quantity(fact), saying.value
+    wanted, value = _quantity(fact["value"], fact["unit"]), saying.value
     if wanted is not None:
-        if isinstance(value, str):
-            try:
-                value = parse(value)
-            except QuantityError:
-                return False
+        value = _parsed(value) if isinstance(value, str) else value
         return isinstance(value, Quantity) and _same(wanted, value)
     number = _number(fact["value"])
     if number is not None:

@@ -1,11 +1,13 @@
-"""The repository's own catalogs are parsed and linked once in a process, however many tests load them.
+"""The repository's own catalogs, and what is installed, are read once in a process, however many tests load them.
 
 Documents, nodes and graphs are frozen.  What is kept is the document of a file's bytes, so that a copy of a catalog need
 not be parsed either, and a changed file is; and the graph of the same documents.
 """
 
 import os
+import sys
 from collections.abc import Iterable
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,14 @@ from trnspec.graph.graph import Graph
 from trnspec.loading import index
 from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.lsp import documents
+from trnspec.plugins import entry_points as plugin_entries
 from trnspec.plugins.api import Registry
 from trnspec.testing import helpers
 from trnspec.yaml import Document, read_file
 
 ROOT = Path(__file__).resolve().parents[2]
 _FOLDERS = (f"{ROOT / 'catalog'}{os.sep}", f"{ROOT / 'plugins'}{os.sep}")
+_LIBRARIES = (str(ROOT), sys.prefix, sys.base_prefix)
 
 _documents: dict[bytes, Document] = {}
 # By identity, which no other object takes as long as document and registry are kept beside the result.
@@ -32,6 +36,7 @@ _results: dict[tuple[int, int, bool, str, int], tuple[Registry, LoadResult]] = {
 _loaded: set[int] = set()
 _linked: dict[tuple[Any, ...], tuple[Graph, list[Diagnostic]]] = {}
 _states: dict[str, tuple[tuple[int, int, int], Document]] = {}
+_entries: dict[tuple[tuple[str, int], ...], EntryPoints] = {}
 
 
 def _read_file(path: str | os.PathLike[str]) -> Document:
@@ -83,8 +88,19 @@ def _link(results: Iterable[LoadResult], **how: bool) -> tuple[Graph, list[Diagn
     return linked, [*diagnostics]
 
 
+def _entry_points(*, group: str) -> EntryPoints:
+    """Entry points of distributions; reading the metadata of all of them takes longer than most commands."""
+    if not all(folder.startswith(_LIBRARIES) for folder in sys.path):
+        return entry_points(group=group)
+    key = ((group, 0), *((f, os.stat(f).st_mtime_ns) for f in sys.path if os.path.isdir(f)))  # noqa: PTH112, PTH116
+    if key not in _entries:
+        _entries[key] = entry_points(group=group)
+    return _entries[key]
+
+
 def keep() -> None:
     """Makes ``trnspec.load``, ``trnspec.testing`` and the command line, in this process, use what was parsed before."""
+    plugin_entries.entry_points = _entry_points  # type: ignore[assignment]
     for module in (api, index, helpers, documents):
         module.read_file = _read_file  # type: ignore[attr-defined]
     for module in (api, helpers, documents):
