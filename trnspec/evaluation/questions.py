@@ -451,6 +451,13 @@ class ScheduleInputs(Kernels):
 
 
 @frozen(kw_only=True, slots=False)
+class TrainingLayout(
+    Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad
+):
+    """Inputs that the memory of a training step depends on."""
+
+
+@frozen(kw_only=True, slots=False)
 class StepSchedule(ScheduleInputs):
     """Inputs that only the time of a step depends on."""
 

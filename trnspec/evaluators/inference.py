@@ -124,18 +124,18 @@ def answered(
         elsewhere: The calibration of the system that prefills, if it is another.
     """
     setup = prepare(catalog.graph, question, known, elsewhere)
-    dims = setup.dims
+    dims, experts = setup.dims, setup.dims.experts > 0
 
     def at(pool: Pool, known: Calibrated) -> Calibrated:
         scale, inputs = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp)), serving_inputs(dims, pool.plan)
-        found = known.at(inputs, question.dtype, scale=scale, experts=dims.experts > 0)
-        far = far_inputs(catalog.graph, known.name, of_deployment(inputs, dims, pool.plan), experts=dims.experts > 0)
+        found = known.at(inputs, question.dtype, scale=scale, experts=experts)
+        far = far_inputs(catalog.graph, known.name, of_deployment(inputs, dims, pool.plan), experts=experts)
         return evolve(found, evidence=found.evidence.without_row(far))
 
     known, inputs = at(setup.pool, known), serving_inputs(dims, setup.pool.plan)
     row = nearest_row(
-        catalog.graph, known.name, inputs, setup.name, chip=setup.pool.system.chip, dtype=question.dtype,
-        experts=dims.experts > 0,
+        catalog.graph, known.name, inputs, setup.name,
+        chip=setup.pool.system.chip, dtype=question.dtype, experts=experts,
     )  # fmt: skip
     known = evolve(known, evidence=evolve(known.evidence, nearest=row))
     if (before := setup.before) is not None:

@@ -11,19 +11,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import printed
-from trnspec.evaluation.questions import (
-    ExpertLoad,
-    ScheduleInputs,
-    ServingPrecision,
-    ServingWorkload,
-    SoftwareInputs,
-    System,
-    TrainingParallelism,
-    TrainingPrecision,
-    Workload,
-    axis,
-    like,
-)
+from trnspec.evaluation.questions import ServingPrecision, ServingWorkload, TrainingLayout, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Demand, LayoutChange, nearest, neighbors
 from trnspec.evaluators.software import resolve_training, training_assumptions
@@ -53,9 +41,7 @@ _INFERENCE = ("batch", "context", "prefill", "kv_dtype")
 
 
 @frozen(kw_only=True, slots=False)
-class MemoryQuestion(
-    Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad
-):
+class MemoryQuestion(TrainingLayout):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Literal["training", "inference"] = axis("Training or inference.", group="Workload", default="training")

@@ -13,15 +13,9 @@ from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
-    ExpertLoad,
-    ScheduleInputs,
-    SoftwareInputs,
     StepSchedule,
-    System,
-    TrainingParallelism,
-    TrainingPrecision,
+    TrainingLayout,
     TrainingWorkload,
-    Workload,
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
@@ -84,20 +78,8 @@ EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))
 """The inputs that only models with experts use."""
 
 
-OF_MEMORY = (Workload, System, SoftwareInputs, TrainingParallelism, TrainingPrecision, ScheduleInputs, ExpertLoad)
-"""Inputs that training and memory have in common."""
-
-
 @frozen(kw_only=True, slots=False)
-class TrainingQuestion(
-    TrainingWorkload,
-    CalibratedSystem,
-    SoftwareInputs,
-    TrainingParallelism,
-    TrainingPrecision,
-    StepSchedule,
-    ExpertDispatch,
-):
+class TrainingQuestion(TrainingWorkload, CalibratedSystem, StepSchedule, ExpertDispatch, TrainingLayout):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     must_fit: bool = axis(
@@ -213,21 +195,12 @@ def timed(
         The estimator with the calibration at this layout; the step; what offloading adds [s]; the time of the step, and the
         low and high end of its interval [s]; the bound, if the time is not an estimate within the range of a fit.
     """
-    fit_inputs = training_inputs(estimator.dims, layout)
-    known = estimator.calibration.at(
-        fit_inputs,
-        question.dtype,
-        scale=scale_of(estimator.system, layout.ranks),
-        experts=estimator.dims.experts > 0,
-        flash=layout.flash,
-    )
-    row = nearest_row(
-        catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype,
-        experts=estimator.dims.experts > 0,
-    )  # fmt: skip
-    far = far_inputs(
-        catalog.graph, known.name, with_memory(fit_inputs, estimator.dims, layout), experts=estimator.dims.experts > 0
-    )
+    graph, d, system, dtype = catalog.graph, estimator.dims, estimator.system, question.dtype
+    inputs, experts = training_inputs(d, layout), d.experts > 0
+    scale = scale_of(system, layout.ranks)
+    known = estimator.calibration.at(inputs, dtype, scale=scale, experts=experts, flash=layout.flash)
+    row = nearest_row(graph, known.name, inputs, estimator.name, chip=system.chip, dtype=dtype, experts=experts)
+    far = far_inputs(graph, known.name, with_memory(inputs, d, layout), experts=experts)
     known = evolve(known, evidence=evolve(known.evidence, nearest=row).without_row(far))
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
@@ -267,8 +240,7 @@ _PREPARED = (
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: RankMemory) -> RefusalError:
     parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     largest = max(parts, key=lambda name: parts[name])
-    names = {one.name for shared in OF_MEMORY for one in attrs.fields(shared)}
-    inputs = {name: value for name, value in question.given().items() if name in names}
+    inputs = {name: value for name, value in question.given().items() if name in attrs.fields_dict(TrainingLayout)}
     return RefusalError(
         "does-not-fit",
         f"a rank needs {float(memory.total) / 2**30:,.1f} GiB, most of it for {largest}, "

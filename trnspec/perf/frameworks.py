@@ -301,14 +301,7 @@ def named_in(text: str) -> str:
     return ""
 
 
-_NAMED = {
-    "": "megatron-deepspeed",
-    "megatron": "megatron",
-    "torchtitan": "torchtitan",
-    "nxd": "neuronx-distributed|nxd",
-    "deepspeed": "deepspeed",
-    "llm-foundry": "llm-foundry",
-}
+_NAMED = {"": "megatron-deepspeed", **{name: name for name in TRAINING}, "nxd": "neuronx-distributed|nxd"}
 """Words that name a framework, by framework."""
 
 

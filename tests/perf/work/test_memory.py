@@ -96,7 +96,7 @@ def test_the_530b_of_figure_1():
     """Korthikanti et al. 2022, with the numbers that calculon keeps of it (calculon/llm/validation.py)."""
     split = {"tp": 8, "pp": 35, "interleave": 3}
     only = evolve(bare(GPT_530B), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    state = state_of(only, layout(tp=8, pp=35, optimizer=MEGATRON)).total
+    state = sum(state_of(only, layout(tp=8, pp=35, optimizer=MEGATRON)))
     found = (state, *(layers(GPT_530B, split, KEPT[name], 1) for name in ("none", "selective+sp")))
     assert pytest.approx((31.640625, 114.0234375, 23.076171875), rel=1e-4) == tuple(f / GIB for f in found)
 
@@ -115,22 +115,22 @@ def test_megatrons_estimator_for_dense_models(d, seq, split, state, gib):
     # It counts keys and values of all query heads, and two tensors in the network even with a gate.
     published = evolve(d, kv_elements=2 * d.hidden, kv_heads=d.heads, matrices=2.0)
     found = activations(published, asked, runtime=DROPOUT)
-    assert gib == round(found.total / GIB, 6)
+    assert gib == round(sum(found) / GIB, 6)
     assert found.recomputed == 0.0
     # What Megatron-LM leaves to its first stage differs by the final norm alone, which is on the last.
-    assert abs(state_of(d, asked).total - state) <= 18 * d.outer_small
+    assert abs(sum(state_of(d, asked)) - state) <= 18 * d.outer_small
 
 
 def test_megatrons_estimator_for_the_state_of_mixtral():
     split = layout(pp=4, dp=16, ep=8, zero=1, optimizer=MEGATRON)
     found = state_of(MIXTRAL, split)
     assert 2.0 == split.expert_copies
-    assert abs(found.total - 20_063_312_640) <= 18 * MIXTRAL.outer_small
+    assert abs(sum(found) - 20_063_312_640) <= 18 * MIXTRAL.outer_small
 
 
 def test_zero_in_print():
     # Rajbhandari et al. 2020, figure 1, prints 120, 31.4, 16.6 and 1.9 GB.
-    found = [sharded(7.5e9, layout(zero=z), 64.0).total / 1e9 for z in range(4)]
+    found = [sum(sharded(7.5e9, layout(zero=z), 64.0)) / 1e9 for z in range(4)]
     assert found == [120, 31.40625, 16.640625, 1.875]
 
 

@@ -166,11 +166,6 @@ class Loaded:
     numbers: Any = field(repr=False)
 
     @property
-    def utilization(self) -> float:
-        """The rate over that at saturation."""
-        return self.rate / self.replica.saturation
-
-    @property
     def _shared_time(self) -> float:
         """Time of the decode steps that a mean prompt shares [s].
 

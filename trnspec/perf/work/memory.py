@@ -43,11 +43,6 @@ class Activations(NamedTuple):
     output: Number
     recomputed: Number
 
-    @property
-    def total(self) -> Number:
-        """The sum of all parts."""
-        return self.layers + self.embedding + self.output + self.recomputed
-
 
 def expands(d: Dimensions) -> Number:
     """Whether the keys and values of all heads are made from a compressed vector: latent attention.
@@ -214,11 +209,6 @@ class ModelState(NamedTuple):
     weights: Number
     gradients: Number
     optimizer: Number
-
-    @property
-    def total(self) -> Number:
-        """The sum of all parts."""
-        return self.weights + self.gradients + self.optimizer
 
 
 class RankParameters(NamedTuple):
