@@ -4,12 +4,10 @@
 of an output, ``python tests/catalog/test_outputs.py`` writes it; read the difference.
 """
 
-import json
 import re
 import sys
 from fractions import Fraction
 from inspect import signature
-from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -30,10 +28,7 @@ from trnspec.catalog.tables import CatalogTable, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
 from trnspec.catalog.versions.changes import changed
 from trnspec.catalog.versions.diff import differences
-from trnspec.catalog.versions.editions import _text, freeze, named, part, verify
-from trnspec.catalog.versions.editions import read as edition_of
-from trnspec.catalog.versions.overlay import apply_overlay
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import TrnspecError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
@@ -45,7 +40,7 @@ STORED = "answers/catalog.txt"
 PAGES = [source("old", "2022-05-01"), source("mid", "2023-04"), source("new", "2024-06-02"), source("late", "2024-12", dating="not-before"),
          source("blog", "2023-09-09", "third-party")]  # fmt: skip
 DATA_OF = read_text(Path(__file__).with_name("outputs.yaml").read_text("utf-8"), "outputs.yaml").data
-WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER, FORMER, GONE, CORE_OF_EDITION, OVERLAY = DATA_OF["documents"].values()
+WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER, FORMER, GONE = DATA_OF["documents"].values()
 NOW = graph(*PAGES, WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER)
 THEN = graph(*PAGES[:2], FORMER, document("Chip", "before", "spec: {memory: {capacity: 16 GiB}}", "source: old"), GONE)
 
@@ -279,70 +274,6 @@ def _rounded(text: str) -> str:
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.6g}", text)
 
 
-def overlays() -> Iterator[str]:
-    """An overlay, and each of its words and lines written otherwise or left out."""
-    changed_texts = [
-        OVERLAY,
-        "",
-        "change: 5\n",
-        "add: {}\n",
-        "- 1\n",
-        "change:\n  part: 3\nadd: [1]\n",
-        "chnge: {}\nchange: {part: {dies: \t2}}\n",
-    ]
-    words = [match for match in re.finditer(r"[A-Za-z][\w.]*|\d+", OVERLAY) if match.start() > 8]
-    for number, match in enumerate(words):
-        other = {0: "x", 1: match[0][:-1] or "y", 2: "part", 3: "name", 4: "5"}[number % 5]
-        changed_texts.append(OVERLAY[: match.start()] + other + OVERLAY[match.end() :])
-    lines = OVERLAY.splitlines(keepends=True)
-    changed_texts += ["".join(lines[:n] + lines[n + 1 :]) for n in range(len(lines))]
-    for text in changed_texts:
-        yield next(
-            (
-                f"{n}: {a.strip()}"
-                for n, (a, b) in enumerate(zip_longest(text.split("\n"), OVERLAY.split("\n"), fillvalue=""))
-                if a != b
-            ),
-            "-",
-        )
-        try:
-            made = apply_overlay(NOW, read_text(text, "overlay.yaml"))
-        except UsageError as refused:
-            yield from str(refused).splitlines()
-        else:
-            yield from str(differences(NOW, made)).splitlines()[1:]
-
-
-def editions() -> Iterator[str]:
-    """The text of an edition, and what is said of altered ones."""
-    text = freeze(part(graph(PAGES[1], CORE_OF_EDITION)), "2026.11")
-    yield from text.splitlines()
-    for number, line in enumerate(text.splitlines()):
-        for old, new in (
-            (": ", ":  "),
-            ("1", "2"),
-            ('"kind"', '"kinds"'),
-            ("2026", "x"),
-            ("Core", "Cor"),
-            ("edition/1", "edition/9"),
-            (",", ""),
-            ("mid", ""),
-        ):
-            if old in line:
-                altered = text.split("\n")
-                altered[number] = line.replace(old, new, 1)
-                yield f"{number} {old!r} {new!r}: {error(lambda: verify(chr(10).join(altered)).name)}"  # noqa: B023  # called here
-    data = json.loads(text)
-    for documents in (data["documents"][:1], data["documents"] * 2, data["documents"][::-1], []):
-        yield error(lambda: verify(json.dumps({**data, "documents": documents}, indent=1)).name)  # noqa: B023
-    for old, new in (("Core", "Motor"), ("24 MiB", "24 GB/s"), ("sbuf", "srambuf"), ("mid", "gone")):
-        content = [json.loads(json.dumps(entry["document"]).replace(old, new)) for entry in data["documents"]]
-        yield f"{old} {new}: {error(lambda: len(edition_of(_text('2026.11', content), KNOWN)))}"  # noqa: B023
-    yield from (error(lambda: verify(each).name) for each in (b"\xff", "[]", "{", '{"format": 5}', "[" * 100_000))  # noqa: B023
-    for name in ("2026.00", "2026.12", "2026.13", "2026.1", "2026.01.", "2026.10.1234567", "x2026.01"):
-        yield f"{name}: {error(lambda: named(name))}"  # noqa: B023
-
-
 NOW_KNOWN = set(known(NOW))
 OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "views of the first catalog": lambda: views(CAT),
@@ -362,8 +293,6 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "differences of slips": differences_of_slips,
     "dates of slips": dates_of_slips,
     "charts": charts,
-    "overlays": overlays,
-    "editions": editions,
     "long differences": lambda: iter(str(differences(long("1 GB", "old", "A first note."), long("2 GB", "new", "Another note."), unknown=({}, LONG_GONE))).splitlines()),
     "differences": lambda: iter([*str(differences(THEN, NOW)).splitlines(), *str(differences(NOW, THEN, called=("now", "then"))).splitlines(),
                                  *map(repr, differences(THEN, NOW, unknown=({"box": "no source"}, {"rope": "gone"})).added),

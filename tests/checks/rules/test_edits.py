@@ -29,20 +29,21 @@ TABLES = sorted((Path(__file__).parent / "edits").glob("*.yaml"))
 EXPECTED = ("rule", "document", "finds", "count", "hint", "message", "names")
 
 
-def tables() -> Iterator[dict[str, Any]]:
-    for file in TABLES:
-        yield from read_text(file.read_text("utf-8"), file.name).data["tables"]
-
-
 def edits() -> Iterator[Any]:
-    for table in tables():
-        for number, edit in enumerate(table["edits"], 1):
-            code, name = (edit.get(key) or table[key] for key in ("rule", "document"))
-            yield pytest.param(code.partition(" ")[0], table, name, edit, id=f"{code[:6]}-{name}-{number}")
+    """Each edit, with its file and line as the name of its test."""
+    for file in TABLES:
+        document = read_text(file.read_text("utf-8"), file.name)
+        for index, table in enumerate(document.data["tables"]):
+            for number, edit in enumerate(table["edits"]):
+                code, name = (edit.get(key) or table[key] for key in ("rule", "document"))
+                line = document.place(("tables", index, "edits", number)).line
+                yield pytest.param(
+                    code.partition(" ")[0], table, name, edit, id=f"{code[:6]}-{name}-{file.name}:{line}"
+                )
 
 
 def rules() -> set[str]:
-    return {edit.get("rule") or table["rule"] for table in tables() for edit in table["edits"]}
+    return {edit.get("rule") or table["rule"] for _, table, _, edit in (one.values for one in edits())}
 
 
 @functools.cache
