@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.diagnostics import Code
+    from trnspec.yaml import Document
 
 Marks = set[tuple[str, str, int]]
 """Expected or reported findings: (file, code, line)."""
@@ -88,8 +89,15 @@ def _beside(tables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _context(known: Registry) -> tuple[LoadResult, ...]:
-    folders = dict.fromkeys((shipped(), *(c for p in known.plugins for c in p.catalogs)))
-    return tuple(load_document(read_file(f), known, target=False) for folder in folders for f in documents_in(folder))
+    others = dict.fromkeys(c for p in known.plugins for c in p.catalogs if c != shipped())
+    documents = (*_documents(), *(read_file(f) for folder in others for f in documents_in(folder)))
+    return tuple(load_document(document, known, target=False) for document in documents)
+
+
+@functools.cache
+def _documents() -> tuple[Document, ...]:
+    # Documents are values: all registries of a run share those of the shipped catalog.
+    return tuple(read_file(f) for f in documents_in(shipped()))
 
 
 @functools.cache
