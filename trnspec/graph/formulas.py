@@ -27,7 +27,7 @@ class UnusableOperandError(FormulaError):
     """A formula names a document that has errors, which are reported there."""
 
 
-def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
+def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False) -> Interval:
     """The value of a formula of a document, in base units.
 
     Args:
@@ -35,6 +35,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
             same document, and ``NAME:spec.PATH`` one of another.
         node: The document.
         graph: The catalog.
+        exact: Whether a figure is the number that it shows, without rounding.
 
     Raises:
         UnusableOperandError: It names a document that has errors of its own.
@@ -54,7 +55,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
             return str(int(value))
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})")
 
-    return evaluate(_OPERAND.sub(operand, formula), node.units)
+    return evaluate(_OPERAND.sub(operand, formula), node.units, exact=exact)
 
 
 def is_circular(formula: str, node: Node[Any], path: Path, graph: Graph) -> bool:

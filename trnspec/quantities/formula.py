@@ -106,8 +106,13 @@ class FormulaError(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
+def evaluate(text: str, units: UnitTable = UNITS, *, exact: bool = False) -> Interval:
     """The value of a formula in base units, with the rounding of its figures carried through.
+
+    Args:
+        text: The formula.
+        units: The units that it may use.
+        exact: Whether a figure is the number that it shows, without rounding.
 
     Raises:
         FormulaError: The text does not follow the grammar, divides by 0, or is too long or too deep; the message names
@@ -121,7 +126,7 @@ def evaluate(text: str, units: UnitTable = UNITS) -> Interval:
         error=lambda _, at: FormulaError(f"{text[at]!r} at column {at + 1} of the formula {text!r} means nothing"),
     )
     tokens = tokenizer(text)
-    parser = _Parser(text, units, tokens, next(tokens))
+    parser = _Parser(text, units, exact, tokens, next(tokens))
     value = parser.sum()
     if parser.now.kind != "end":
         raise parser.expected("an operator or the end")
@@ -134,6 +139,7 @@ class _Parser:
 
     text: str
     units: UnitTable
+    exact: bool
     tokens: Iterator[Token]
     now: Token
     depth: int = 0
@@ -187,11 +193,10 @@ class _Parser:
             quantity = read_number(number, self.units)
         except QuantityError as error:
             raise FormulaError(f"{error} (in the formula {self.text!r})") from error
-        if number.unit:
-            return quantity.interval
-        while self.now.kind == "word" and self.now.text != "x":
+        while not number.unit and self.now.kind == "word" and self.now.text != "x":
             word = self.take().text
             if "/" in word:
                 raise FormulaError(f"{word!r} is neither a unit nor what is counted in the formula {self.text!r}")
         # A count is exact, unless it is qualified as approximate.
-        return Interval.point(quantity.value) if quantity.qualifier is Qualifier.EXACT else quantity.interval
+        is_exact = quantity.qualifier is Qualifier.EXACT and (self.exact or not number.unit)
+        return Interval.point(quantity.value) if is_exact else quantity.interval

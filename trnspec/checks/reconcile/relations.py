@@ -113,9 +113,10 @@ def is_supported(graph: Graph, name: str, path: Path) -> bool:
 def agrees_with_formula(node: Node[Any], path: Path, graph: Graph) -> bool:
     """Whether a figure agrees with a formula of its own, which supports it as another source would."""
     figure = figure_at(node, path)
-    for formula in (figure.derived, figure.check) if isinstance(figure, Figure) else ():
+    for key in ("derived", "check") if isinstance(figure, Figure) else ():
+        formula = getattr(figure, key)
         try:
-            if formula is not None and value_of(formula, node, graph).overlaps(figure.value.interval):
+            if formula and value_of(formula, node, graph, exact=key == "derived").overlaps(figure.value.interval):
                 return True
         except FormulaError:
             continue  # reported by TRN404

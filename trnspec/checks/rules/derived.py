@@ -120,9 +120,10 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure or count that differs from the result of its formula.
 
     Why:
-        A derived figure is only as good as its formula. When an operand changes, the figure must change too. A printed
-        figure may name in ``check`` the figures that it follows from. Operands are printed quantities, or figures of this
-        document (``spec.network.bandwidth``) and of others (``efa-v3:spec.bandwidth.per_direction``).
+        A derived figure is only as good as its formula. When an operand changes, the figure must change too: it is the
+        result for the operands as printed, rounded to its own digits. A printed figure may name in ``check`` the figures
+        that it follows from; it may differ by the rounding of its operands. Operands are printed quantities, or figures
+        of this document (``spec.network.bandwidth``) and of others (``efa-v3:spec.bandwidth.per_direction``).
 
     Example:
         ```yaml
@@ -148,7 +149,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for path, key, formula, value in _formulas(node, graph):
         try:
-            result = _result(formula, node, path, graph)
+            result = _result(formula, node, path, graph, exact=key == "derived")
         except UnusableOperandError:
             continue
         except FormulaError as error:
@@ -186,9 +187,13 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
         place = node.document.place((*path, key))
         edit = None if place is None else quoting(node.document, place, cut)
         return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
-    cause = next(iter(_corrected(formula, site, graph)), None)
+    cause = next(iter(_corrected(formula, site, graph, exact=key == "derived")), None)
     causes = explain_case(Mismatch(site, figure.value, (result,), (), (), graph))
-    agree = is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph))
+    # Others that agree by rounding with the figure agree with the result too.
+    is_rounded = value_of(formula, node, graph).overlaps(site.interval)
+    agree = not is_rounded and (
+        is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph))
+    )
     is_exact = cause is not None and cause.id == "formula"
     if agree or (is_exact and (not causes or _is_by_chance(causes[0], figure.value.value, result.middle))):
         hint = f"likely cause: {cause.sentence}" if cause else "update the formula"
@@ -213,7 +218,7 @@ def _is_by_chance(cause: Explanation, value: Fraction, result: Fraction) -> bool
 _LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
 
 
-def _corrected(formula: str, site: Site, graph: Graph) -> list[Explanation]:
+def _corrected(formula: str, site: Site, graph: Graph, *, exact: bool) -> list[Explanation]:
     """The formulas with one other digit that give a figure; before those that give it by the margins of rounding only."""
     value, found = site.value, list[Explanation]()
     if not isinstance(value, Quantity):
@@ -224,7 +229,7 @@ def _corrected(formula: str, site: Site, graph: Graph) -> list[Explanation]:
                 continue
             other = f"{formula[:place]}{digit}{formula[place + 1 :]}"
             with suppress(FormulaError):
-                result = value_of(other, site.node, graph)
+                result = value_of(other, site.node, graph, exact=exact)
                 if result.overlaps(site.interval):
                     meant = other[slice(*literal.span())]
                     off = abs(result.middle - value.value)
@@ -234,11 +239,11 @@ def _corrected(formula: str, site: Site, graph: Graph) -> list[Explanation]:
     return sorted(found, key=lambda e: e.id != "formula")
 
 
-def _result(formula: str, node: Node[Any], path: Path, graph: Graph) -> Interval:
+def _result(formula: str, node: Node[Any], path: Path, graph: Graph, *, exact: bool) -> Interval:
     """The value of the formula of a figure; ``FormulaError`` also where it leads back to the figure itself."""
     if is_circular(formula, node, path, graph):
         raise FormulaError(f"{formula} leads back to {dotted(path)}; a formula names the figures that it follows from")
-    return value_of(formula, node, graph)
+    return value_of(formula, node, graph, exact=exact)
 
 
 @rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING, local=True)
