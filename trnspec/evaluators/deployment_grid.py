@@ -168,13 +168,14 @@ class DeploymentGrid:
         Measures are ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``, ``memory``,
         ``capacity``, ``excess`` (of memory over capacity), the degrees, and lengths.
         """
+        del names
         assert self.setup is not None
         numbers = self._numbers(columns)
         one = self.setup.of(numbers)
         found: Number = code
-        excess: Number = 0.0
+        needs, excess = memory(one, one.pool).total, 0.0
         for pool in filter(None, (one.pool, one.before)):
-            held = memory(one, pool).total
+            held = needs if pool is one.pool else memory(one, pool).total
             found = _first(found, self.code(UNFIT), held > pool.capacity)
             excess = larger(excess, held / pool.capacity)
         case = case_of(one, serving_of(one.pool.known))
@@ -188,12 +189,11 @@ class DeploymentGrid:
             "latency": values["latency"],
             "tokens_per_s": values["throughput"],
             "tokens_per_s_per_chip": values["throughput_per_chip"],
+            "memory": needs,
             "capacity": one.pool.capacity,
             "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
             "excess": excess,
         }
-        if "memory" in names:
-            measures["memory"] = memory(one, one.pool).total
         return found, measures
 
     def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
