@@ -15,9 +15,7 @@ from trnspec.loading.structure import plain
 from trnspec.model.annotations import Count
 from trnspec.model.document import Node
 from trnspec.model.json_schema import document_schema
-from trnspec.model.renames import current_text
 from trnspec.model.server import Server
-from trnspec.model.ultraserver import UltraServer
 from trnspec.yaml import read_text
 
 KNOWN = registry()
@@ -138,26 +136,6 @@ def test_forms_that_never_were(text, left):
 @pytest.mark.parametrize("text", [OLD, NEW])
 def test_the_schema_accepts_both_forms(text):
     assert [] == list(validator("Server", Server).iter_errors(read_text(text, "box.yaml").data))
-
-
-@pytest.mark.parametrize(
-    ("spec", "old", "new"),
-    [
-        (Server, "spec.efa", "spec.network"),
-        (Server, "spec.efa.bandwidth.note", "spec.network.bandwidth.note"),
-        (Server, "spec.network.bandwidth", "spec.network.bandwidth"),
-        (Server, "spec.fabric.bandwidth.value", "spec.fabric.bandwidth.both.value"),
-        (Server, "spec.fabric.bandwidth.per_direction", "spec.fabric.bandwidth.per_direction"),
-        (UltraServer, "spec.{fabric,between_servers}.bandwidth", "spec.{fabric,between_servers}.bandwidth.both"),
-        (UltraServer, "spec.stated.{host.memory}", "spec.stated.{host.memory}"),
-        (UltraServer, "spec.stated.efa.bandwidth", "spec.stated.network.bandwidth"),
-        (UltraServer, "spec.{stated", "spec.{stated"),
-        (Server, "spec.{efa,host}", "spec.{network,host}"),
-        (Server, "spec.{efa,fabric}.bandwidth", "spec.{efa,fabric}.bandwidth"),
-    ],
-)
-def test_present_paths(spec, old, new):
-    assert new == current_text(spec, old)
 
 
 @frozen(kw_only=True)

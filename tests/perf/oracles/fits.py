@@ -64,7 +64,7 @@ def cases(
     return [evolve(c, seconds=float(t) * f) for c, t, f in zip(made, times, factors, strict=True)]
 
 
-# Chips, systems and models of a published edition, with calibrations that no fit changes: for complete stored answers.
+# Chips, systems and models of a published edition, with calibrations that no fit changes: for stored scores.
 
 TRAINING = """\
 spec:
