@@ -12,7 +12,6 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from trnspec.api import registry
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.checks.reconcile.sites import Site
@@ -23,7 +22,6 @@ from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph, figure_at
-from trnspec.loading.pipeline import load_document
 from trnspec.loading.structure import plain, structure
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
@@ -38,7 +36,7 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Rule
 from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
-from trnspec.yaml import Path, read_text
+from trnspec.yaml import Path
 
 CAUSES: dict[str, frozenset[str]] = {
     "unit": frozenset({"decimal-unit", "TRN601", "TRN615"}),
@@ -47,7 +45,6 @@ CAUSES: dict[str, frozenset[str]] = {
     "1000 for 1024": frozenset({"decimal-unit", "older-claim"}),  # the claim of a vendor in decimal units
     "thousands point": frozenset({"thousands-point"}),
     "formula": frozenset({"formula"}),
-    "unquoted": frozenset({"quote"}),
     "bit for byte": frozenset({"bit-byte"}),
     "digits swapped": frozenset({"swapped-digits"}),
     "one digit": frozenset({"one-digit"}),
@@ -150,8 +147,6 @@ def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dic
         yield from (
             Slip("formula", node.name, (*path, "derived"), figure.derived, d) for d in _operands(figure.derived)
         )
-        if f'derived: "{figure.derived}"' in node.document.text and re.search(r"[0-9],[0-9]{3}", figure.derived):
-            yield Slip("unquoted", node.name, (*path, "derived"), f'"{figure.derived}"', figure.derived)
     others += [("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))]
     number = _number(quantity)
     others += [(_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)]
@@ -390,8 +385,6 @@ def sampled(every: Iterable[Slip], each: int, seed: int) -> list[Slip]:
 
 def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     """What is reported of a slip: the finding at its place if there is one, else the first."""
-    if slip.kind == "unquoted":
-        return _unquoted(graph, slip, rules)
     made = changed(graph, slip).focused_on([slip.name])
     found = findings(made, rules)
     file = graph.named(slip.name).document.file
@@ -413,21 +406,6 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
             causes = explain(suspect, made)
             cause = causes[0].id if causes else "none"
     return Result(slip, cause, location=bool(here), hint=first.hint or first.message)
-
-
-def _unquoted(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
-    """The finding on a text in braces that a comma ends, from its form or from the rules."""
-    old = graph.named(slip.name)
-    text = old.document.text.replace(f"derived: {slip.before}", f"derived: {slip.after}")
-    loaded = load_document(read_text(text, old.document.file), registry())
-    problems = sorted(loaded.problems, key=lambda p: (p.place is not None, p.place))  # in the order of a report
-    found = [(p.path, p.hint or p.message) for p in problems]
-    if loaded.node is not None:
-        made = Graph({**graph.nodes, old.name: loaded.node})
-        found += [(d.where.path, d.hint or d.message) for d in run(rules, made) if d.code != "TRN304"]
-    here = [(path, hint) for path, hint in found if path[: len(slip.path) - 1] == slip.path[:-1]]
-    hint = next((hint for _, hint in here or found), "")
-    return Result(slip, "quote" if hint == f"quote it: {slip.before}" else "another", location=bool(here), hint=hint)
 
 
 def _named(slip: Slip, finding: Diagnostic) -> str:

@@ -10,7 +10,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "tests" / "data" / "badinput"
+SEEDS = {
+    "reader": [f.read_bytes() for f in ROOT.glob("tests/data/badinput/*.yaml") if f.stat().st_size < 5000],
+    "quantity": [b"3,040 TFLOPS", b"~1.5 TB/s", b">= 2.9 TB/s", b"16 GiB", b"2 x 100 Gb/s"],
+    "query": [b"server where memory.capacity > 1 TB and (chips.count = 16 or not dies known)"],
+}
 
 
 def reader(raw: bytes) -> None:
@@ -57,15 +61,8 @@ def run(name: str, seconds: int) -> None:
         import trnspec.quantities.quantity
         import trnspec.yaml.reader  # noqa: F401  # imported to be instrumented
     with tempfile.TemporaryDirectory() as corpus:
-        if name == "reader":
-            for file in SEEDS.glob("*.yaml"):
-                if file.stat().st_size < 5000:
-                    Path(corpus, file.name).write_bytes(file.read_bytes())
-        elif name == "quantity":
-            for number, text in enumerate(("3,040 TFLOPS", "~1.5 TB/s", ">= 2.9 TB/s", "16 GiB", "2 x 100 Gb/s")):
-                Path(corpus, str(number)).write_text(text)
-        else:
-            Path(corpus, "0").write_text("server where memory.capacity > 1 TB and (chips.count = 16 or not dies known)")
+        for number, text in enumerate(SEEDS[name]):
+            Path(corpus, str(number)).write_bytes(text)
         options = [f"-max_total_time={seconds}", "-timeout=5", "-rss_limit_mb=1024", "-max_len=4096", "-verbosity=0"]
         atheris.Setup([sys.argv[0], *options, corpus], TARGETS[name])
         atheris.Fuzz()
