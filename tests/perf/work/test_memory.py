@@ -217,6 +217,16 @@ def bits(memory: RankMemory) -> list[str]:
     return [float(getattr(memory, name)).hex() for name in NAMES]
 
 
+@pytest.mark.parametrize("tp", [1, 4])
+def test_a_shared_expert_keeps_its_tensors_of_every_token(tp):
+    """Gate, up and their product, in 16 bit, of the columns that a rank has."""
+    own, shared = (
+        layer_activations(evolve(MIXTRAL, shared_width=width), layout(tp=tp, seq=2048, microbatch=2), 1.0).stored
+        for width in (0.0, 1000.0)
+    )
+    assert math.isclose(shared - own, 2 * 3 * 1000 * 2 * 2048 / tp, rel_tol=1e-9)
+
+
 @given(TRANSFORMERS, any_layouts(), RUNTIMES, st.data())
 def test_parts_sum_and_none_is_negative_or_infinite(d, layout, runtime, data):
     stage = float(data.draw(st.integers(0, layout.pp - 1)))
