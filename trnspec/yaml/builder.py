@@ -6,7 +6,7 @@ import bisect
 import re
 import sys
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from attrs import define, field
 
@@ -33,39 +33,36 @@ class _Rejected:
 _REJECTED: Final = _Rejected()
 _BEGIN: Final = "begin with keys such as 'kind: Chip'"
 _NO_KEY: Final = (0, 0)
+_Slot: TypeAlias = tuple[Path, Position, bool]
+"""Path of a node, position of its key, and whether its value is used (not that of a duplicate key)."""
+_NO_SLOT: Final[_Slot] = ((), _NO_KEY, True)
 _SPACE_BEFORE_COLON = re.compile(r"[ \t]+:")
 _Value: TypeAlias = "Json | _Rejected"
 
 
-class _Key(NamedTuple):
-    """A key whose value was not read yet."""
-
-    name: str
-    path: Path
-    at: Position
-    end: int
-    live: bool = True
-    rejected: bool = False
-    merge: bool = False
-
-
 @define
 class _Frame:
-    """An open mapping or sequence."""
+    """An open mapping or sequence; ``key`` is that of a value that was not read yet, and ends at the offset ``key_end``."""
 
     node: Any
     is_mapping: bool
-    path: Path
+    slot: _Slot
     start: Position
-    key_at: Position
-    live: bool
     rejected: bool
     merge: bool
     flow: bool
     is_key: bool
-    key: _Key | None = None
     keys: dict[str, Position] = field(factory=dict)
     index: int = 0
+    key: str | None = None
+    key_end: int = 0
+    key_slot: _Slot = _NO_SLOT
+    key_rejected: bool = False
+    key_merge: bool = False
+
+    def expect(self, key: str, end: int, slot: _Slot, *, rejected: bool = False, merge: bool = False) -> None:
+        """The next value is that of a key."""
+        self.key, self.key_end, self.key_slot, self.key_rejected, self.key_merge = key, end, slot, rejected, merge
 
 
 class Builder:
@@ -153,28 +150,26 @@ class Builder:
     def _awaits_key(self) -> bool:
         return bool(self._stack) and self._stack[-1].is_mapping and self._stack[-1].key is None
 
-    def _slot(self) -> tuple[Path, Position, bool]:
-        """Path, position of the key, and whether the value is used (not that of a duplicate key)."""
+    def _slot(self) -> _Slot:
         if not self._stack:
-            return (), _NO_KEY, True
+            return _NO_SLOT
         frame = self._stack[-1]
         if frame.key is not None:
-            return frame.key.path, frame.key.at, frame.live and frame.key.live
-        if not frame.is_mapping:
-            return (*frame.path, frame.index), _NO_KEY, frame.live
-        return frame.path, _NO_KEY, False
+            return frame.key_slot
+        path, _, live = frame.slot
+        return (path, _NO_KEY, False) if frame.is_mapping else ((*path, frame.index), _NO_KEY, live)
 
-    def _attach(self, slot: tuple[Path, Position, bool], value: _Value, start: Position, end: Position) -> None:
+    def _attach(self, slot: _Slot, value: _Value, start: Position, end: Position) -> None:
         path, key_at, live = slot
         if live:
-            self.places.add(path, (*key_at, *start, *end))
+            self.places.add(path, key_at, start, end)
         if not self._stack:
             self.root = value
             if value is _REJECTED:
                 self.rejected.add(path)
             return
         frame = self._stack[-1]
-        if frame.key is not None and frame.key.rejected:
+        if frame.key_rejected and frame.key is not None:
             value = _REJECTED
         if live and value is _REJECTED:
             self.rejected.add(path)
@@ -183,7 +178,7 @@ class Builder:
             frame.index += 1
         else:
             if live and frame.key is not None and value is not _REJECTED:
-                frame.node[frame.key.name] = value
+                frame.node[frame.key] = value
             frame.key = None
 
     # Limits and properties of all nodes.
@@ -218,7 +213,7 @@ class Builder:
         mapping = type(event).__name__ == "MappingStartEvent"
         start = self._position(event.start_mark)
         is_key = self._awaits_key()
-        path, key_at, live = self._slot()
+        slot = path, _, _ = self._slot()
         self._count(start, path)
         if len(self._stack) >= self._limits.depth:
             most = self._limits.depth
@@ -231,12 +226,12 @@ class Builder:
         rejected = self._properties(event, start, path)
         node: Any = {} if mapping else []
         flow = bool(event.flow_style)
-        self._stack.append(_Frame(node, mapping, path, start, key_at, live, rejected, self._in_merge(), flow, is_key))
+        self._stack.append(_Frame(node, mapping, slot, start, rejected, self._in_merge(), flow, is_key))
 
     def _in_merge(self) -> bool:
         """Whether the next node is the value of a merge key, or inside of one."""
         outer = self._stack[-1] if self._stack else None
-        return outer is not None and (outer.merge or (outer.key is not None and outer.key.merge))
+        return outer is not None and (outer.merge or (outer.key is not None and outer.key_merge))
 
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
@@ -245,10 +240,9 @@ class Builder:
             self._end = self._position(event.end_mark)
         self._confusable(frame)
         if frame.is_key:
-            self._stack[-1].key = _Key("", frame.path, frame.start, event.end_mark.index, live=False)
+            self._stack[-1].expect("", event.end_mark.index, (frame.slot[0], frame.start, False))
             return
-        slot = frame.path, frame.key_at, frame.live
-        self._attach(slot, _REJECTED if frame.rejected else frame.node, frame.start, self._end)
+        self._attach(frame.slot, _REJECTED if frame.rejected else frame.node, frame.start, self._end)
 
     def _alias(self, event: Any) -> None:
         start, end = self._position(event.start_mark), self._position(event.end_mark)
@@ -263,7 +257,7 @@ class Builder:
             self._report("TRN006", message, start, hint, path)
         self._end = end
         if self._awaits_key():
-            self._stack[-1].key = _Key("", path, start, event.end_mark.index, live=False)
+            self._stack[-1].expect("", event.end_mark.index, (path, start, False))
         else:
             self._attach(slot, _REJECTED, start, end)
 
@@ -284,12 +278,12 @@ class Builder:
         self._nodes += 1
         if self._nodes > self._limits.nodes:
             self._too_many(start, path)
-        bare = event.anchor is None and event.tag is None
-        if first == last and not text and bare and frame and frame.key:
+        bare = event.anchor is None and event.ctag is None
+        if first == last and not text and bare and frame and frame.key is not None:
             # An empty value: libyaml reports the position of the next token; use the one after the colon.
-            start = end = self._at(self._behind_colon(frame.key.end))
-            if frame.flow and start == self._at(frame.key.end):
-                self._colon_in_key(frame.key)
+            start = end = self._at(self._behind_colon(frame.key_end))
+            if frame.flow and start == self._at(frame.key_end):
+                self._colon_in_key(frame.key, frame.key_end, path)
         value: _Value = text
         if not bare:
             self._properties(event, start, path)
@@ -306,13 +300,13 @@ class Builder:
         self._end = end
         self._attach(slot, value, start, end)
 
-    def _colon_in_key(self, key: _Key) -> None:
+    def _colon_in_key(self, key: str, end: int, path: Path) -> None:
         """Reports ``{count:16}``, which is a key without a value."""
-        begin, colon = key.end - len(key.name), lacks_space(key.name)
-        if colon is not None and self._text[begin : key.end] == key.name:
-            message = f"A space is missing after the colon of {show(key.name[:colon])}."
+        begin, colon = end - len(key), lacks_space(key)
+        if colon is not None and self._text[begin:end] == key:
+            message = f"A space is missing after the colon of {show(key[:colon])}."
             place = self.lines.place(begin + colon)
-            self._problems.add("TRN004", message, place, "write a space after the colon", key.path)
+            self._problems.add("TRN004", message, place, "write a space after the colon", path)
             raise UnreadableError
 
     def _plain(self, text: str, start: Position, path: Path) -> _Value:
@@ -334,20 +328,21 @@ class Builder:
         text: str = event.value.replace(self._stand_in, ":") if self._stand_in else event.value
         text = sys.intern(text)  # the same few keys are in all documents
         start, self._end = at
-        style, path = event.style, (*frame.path, text)
+        above, _, live = frame.slot
+        style, path = event.style, (*above, text)
         self._nodes += 1
         if self._nodes > self._limits.nodes:
-            self._too_many(start, frame.path)
+            self._too_many(start, above)
         if self._hidden:
             self._hidden_in(first, last, path)
         rejected = merge = False
-        if event.anchor is not None or event.tag is not None:
+        if event.anchor is not None or event.ctag is not None:
             self._properties(event, start, path)
             rejected = True
         elif not style and (not text or text[0] in NUMBER_STARTS or text in WORDS or text == "<<"):
             if not text:
                 self._empty_key(first)
-                frame.key = _Key(text, path, start, last, live=False)
+                frame.expect(text, last, (path, start, False))
                 return
             if text == "<<":
                 message = "Merge keys are not allowed: '<<'."
@@ -358,16 +353,16 @@ class Builder:
                 self._report("TRN009", message, start, f'put it in quotes: "{shorten(text)}"', path)
                 rejected = True
         too_long, repeated = len(text) > self._limits.scalar, text in frame.keys
-        frame.key = _Key(text, path, start, last, not too_long and not repeated, rejected, merge)
+        frame.expect(text, last, (path, start, live and not too_long and not repeated), rejected=rejected, merge=merge)
         if too_long:
-            self._too_long(text, start, frame.path)
+            self._too_long(text, start, above)
             return
         if repeated:
             message = f"The key {show(text)} is repeated; the first value is kept."
             self._report("TRN005", message, start, "delete or rename one of them", path, frame.keys[text])
             return
         frame.keys[text] = start
-        if _SPACE_BEFORE_COLON.match(self._text, last):
+        if not self._text.startswith(":", last) and _SPACE_BEFORE_COLON.match(self._text, last):
             message = f"There is a space between the key {show(text)} and its colon."
             self._report("TRN056", message, self._end, "write the colon directly after the key", path)
 
@@ -395,7 +390,9 @@ class Builder:
             other = folded.setdefault(unicodedata.normalize("NFKC", name), name)
             if other != name:
                 message = f"The keys {other!a} and {name!a} are different, but look the same."
-                self._report("TRN055", message, at, "write both the same way", (*frame.path, name), frame.keys[other])
+                self._report(
+                    "TRN055", message, at, "write both the same way", (*frame.slot[0], name), frame.keys[other]
+                )
 
     def _behind_colon(self, at: int) -> int:
         """The offset just after the colon that follows the key ending at ``at``; ``at`` if there is none."""

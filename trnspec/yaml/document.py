@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -50,40 +49,35 @@ class Span:
 class Places(Mapping[Path, Span]):
     """The position of each value of a document by its path.
 
-    Positions are kept as plain numbers, in a fraction of the time and memory of objects: line and column of the key (0 for
-    none), of the value, and of the position after it.
+    Positions are kept as plain numbers, in a fraction of the time of objects: line and column of the key (0 for none), of the
+    value, and of the position after it.
     """
 
-    __slots__ = ("_index", "_numbers")
+    __slots__ = ("_numbers",)
 
     def __init__(self) -> None:
-        self._index: dict[Path, int] = {}
-        self._numbers = array("I")
+        self._numbers: dict[Path, tuple[tuple[int, int], ...]] = {}
 
-    def add(self, path: Path, numbers: tuple[int, ...]) -> None:
-        """Add the six numbers of a value."""
-        self._index[path] = len(self._numbers)
-        self._numbers.extend(numbers)
+    def add(self, path: Path, *numbers: tuple[int, int]) -> None:
+        """Add the three positions of a value."""
+        self._numbers[path] = numbers
 
     def renamed(self, pairs: Iterable[tuple[Path, Path]]) -> Places:
         """The positions of values at other paths: pairs of a new path and the present one; of equal new paths the first."""
         places = Places()
-        places._numbers = self._numbers
         for new, path in pairs:
-            places._index.setdefault(new, self._index[path])
+            places._numbers.setdefault(new, self._numbers[path])
         return places
 
     def __getitem__(self, path: Path) -> Span:
-        at = self._index[path]
-        key_line, key_column, line, column, end_line, end_column = self._numbers[at : at + 6]
-        key = Place(key_line, key_column) if key_line else None
-        return Span(key, Place(line, column), Place(end_line, end_column))
+        key, value, end = self._numbers[path]
+        return Span(Place(*key) if key[0] else None, Place(*value), Place(*end))
 
     def __iter__(self) -> Iterator[Path]:
-        return iter(self._index)
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._numbers)
 
 
 @frozen
