@@ -5,16 +5,15 @@ Takes minutes of processor time, since every fit is repeated without each model,
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import comb
 from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -26,17 +25,17 @@ import baselines  # noqa: E402  # docs is a folder of scripts
 import plots  # noqa: E402
 
 import trnspec  # noqa: E402
+from tests.support.engine import everything  # noqa: E402
+from trnspec.catalog.catalog import Catalog  # noqa: E402
 from trnspec.model.calibration import Calibration  # noqa: E402
 from trnspec.perf.calibration import fit_range  # noqa: E402
-
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
 FOLDER = ROOT / "docs" / "explanation" / "accuracy"
 ERRORS = ROOT / "tests" / "data" / "accuracy.json"
 
 Row = dict[str, Any]
+CELLS = baselines.conditions()
 
 PHASES = {
     "step": "training step",
@@ -53,12 +52,6 @@ PHASES = {
 }
 
 
-def catalog() -> Catalog:
-    """The catalog of trnspec and of the plugins in this repository."""
-    plugins = [ROOT / "plugins" / f"trnspec-{n}" / "src" / f"trnspec_{n}" / "catalog" for n in ("inferentia", "nvidia")]
-    return trnspec.load([ROOT / "catalog", *plugins])
-
-
 HOLDOUTS = ("model", "chip", "framework", "model,chip", "model,framework", "parameters", "seq", "ranks")
 """What is left out of fits: for errors of new models, chips and frameworks, and after these for the kinds of evidence."""
 
@@ -68,23 +61,7 @@ def rows(cat: Catalog, *, refit: bool = True, holdout: str = "model") -> list[Ro
     found = trnspec.evaluate(
         "accuracy", cat, data=str(ROOT / "catalog" / "measured"), refit=refit, holdout=holdout.split(",")
     )
-    models = models_of_rows()
-    return [{**row, "model": models.get((row["set"], row["id"]), "")} for row in found.rows]
-
-
-def models_of_rows() -> dict[tuple[str, str], str]:
-    """The model that each row names, by its table and name."""
-    found = {}
-    for path in (ROOT / "catalog" / "measured").glob("*.csv"):
-        with path.open(encoding="utf-8", newline="") as file:
-            found |= {(path.stem, row.get("id", "")): row.get("model") or "" for row in csv.DictReader(file)}
-    return found
-
-
-def compute_bound() -> frozenset[str]:
-    """The names of the rows of matrix multiplications that take longer to compute than to read, by peak rates."""
-    with (ROOT / "catalog" / "measured" / "gemm_gpu.csv").open(encoding="utf-8", newline="") as file:
-        return frozenset(row["id"] for row in csv.DictReader(file) if row["bound"] == "compute")
+    return [{**row, "model": CELLS.get((row["set"], row["id"]), {}).get("model") or ""} for row in found.rows]
 
 
 def value(row: Row) -> float | None:
@@ -226,8 +203,6 @@ def _in(*sets: str, part: str = "", **more: Any) -> Callable[[Row], bool]:
     return chosen
 
 
-_SERVED = "serving_gpu"
-_COMPUTE = compute_bound()
 TARGETS = (
     Target("Korthikanti et al. 2022", {"mean": 0.0365}, _in("training_korthikanti", part="step"), "3.4 to 5.1 %"),
     Target(
@@ -249,11 +224,11 @@ TARGETS = (
            "GLM-5, whose implementation is not tuned. Without these the mean is 24 %, the median 20 %."),
     Target("Trn2 serving of 2026, time to first token", {"mean": 0.4, "median": 0.25},
            _in("inference_neuron_2026", part="ttft"), "2,047 and 1,868 %"),
-    Target("serving on GPUs, time per output token", {"mean": 0.25, "median": 0.15}, _in(_SERVED, part="tpot"), "61 and 60 %"),
-    Target("serving on GPUs, time to first token", {"mean": 0.5, "median": 0.3}, _in(_SERVED, part="ttft"), "155 and 79 %"),
+    Target("serving on GPUs, time per output token", {"mean": 0.25, "median": 0.15}, _in("serving_gpu", part="tpot"), "61 and 60 %"),
+    Target("serving on GPUs, time to first token", {"mean": 0.5, "median": 0.3}, _in("serving_gpu", part="ttft"), "155 and 79 %"),
     Target("collectives, 512 B to 1 GiB", {"mean": 0.15}, lambda r: r["part"] == "collective", "73 %"),
     Target("matrix multiplications", {"mean": 0.15}, lambda r: r["part"] == "gemm", "65 %"),
-    Target("matrix multiplications, compute-bound", {"mean": 0.08}, lambda r: r["part"] == "gemm" and r["id"] in _COMPUTE, "65 %",
+    Target("matrix multiplications, compute-bound", {"mean": 0.08}, lambda r: r["part"] == "gemm" and CELLS[r["set"], r["id"]].get("bound") == "compute", "65 %",
            "Without effect: the cores of each chip (132 to 148), tiles of 64 to 256 whose operands come from the cache at a limited "
            "rate, small operands kept in the L2 cache, a clock that falls with the length of the kernel (of each chip, precision or "
            "library), a rate of quantizing of each library, and a reach of split sums of each library: held-out means of 10.2 to 11.9 %, against "
@@ -268,8 +243,8 @@ OTHERS = (
     ("A100, 64 to 512 chips, the same", "14.73 %", "vTrain",
      lambda r: _in("training_a100_vtrain", part="step")(r) and r["scale"] != "server"),
     ("A100, the runs of Korthikanti et al. 2022", "3.65 %", "Calculon, Isaev et al. 2023", _in("training_korthikanti", part="step")),
-    ("serving on GPUs, time per output token", "30 %", "NVIDIA AISimulate", _in(_SERVED, part="tpot")),
-    ("serving on GPUs, time to first token", "76 %; median 17.6 %", "NVIDIA AISimulate; BLIS", _in(_SERVED, part="ttft")),
+    ("serving on GPUs, time per output token", "30 %", "NVIDIA AISimulate", _in("serving_gpu", part="tpot")),
+    ("serving on GPUs, time to first token", "76 %; median 17.6 %", "NVIDIA AISimulate; BLIS", _in("serving_gpu", part="ttft")),
 )  # fmt: skip
 
 
@@ -289,7 +264,7 @@ def targets(every: Sequence[Row]) -> list[str]:
         if missed:
             notes.append("- " + " ".join(filter(None, (f"**{target.name}**:", target.reason, largest(every, target)))))
     heads = ["rows", "target", "before", "now, rows not in the fit", ""]
-    return [*table(heads, lines, 5), *(["", "Where a target is missed:", "", *notes] if notes else [])]
+    return [*table(heads, lines, 5), *(["Where a target is missed:", *notes] if notes else [])]
 
 
 def largest(every: Sequence[Row], target: Target) -> str:
@@ -406,7 +381,7 @@ def by_distance(cat: Catalog, every: Sequence[Row]) -> list[str]:
     """A line for each quantity and range of distances to the nearest row of another model: the largest factor between two inputs."""
     far: dict[tuple[str, str], float] = {}
     for name in {r["calibration"] for r in every if r["seen"]}:
-        fitted = fit_range._rows(cat.graph, name)  # noqa: SLF001
+        fitted = fit_range.rows_of(cat.graph, name)
         inputs = sorted({n for row in fitted for n in row.inputs})
         at = np.array([[np.log(row.inputs.get(n, np.nan)) for n in inputs] for row in fitted])
         about = np.array([(row.model, str(row.experts)) for row in fitted])
@@ -470,21 +445,21 @@ def skipped(every: Sequence[Row]) -> list[str]:
     return table(["set", "rows", "most frequent reason"], lines, 1)
 
 
+def spaced(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with an empty one where a heading, a paragraph, a list or a table begins or ends."""
+    last = ""
+    for line in lines:
+        form = {"#": line, "|": "|", "-": "-", " ": "-"}.get(line[:1], line and "text")
+        if last and form and form != last:
+            yield ""
+        yield line
+        last = form
+
+
 def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     """The text of the page, of the rows by what was left out of fits."""
-    left = skipped(held["model"])
     every, by_chip, by_framework, *further = ([r for r in some if not r["skipped"]] for some in held.values())
     parts = [p for p in PHASES if any(r["part"] == p for r in every)]
-    of_baselines = [
-        "set",
-        "phase",
-        "rows",
-        "models",
-        "trnspec",
-        "constant share",
-        "nearest row",
-        "baselines with less mean error",
-    ]
     of_kinds = [
         [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
          ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['less']:.0f} %" if "less" in k else "",
@@ -493,7 +468,6 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     ]  # fmt: skip
     lines = [
         "# Accuracy",
-        "",
         "Generated by `make accuracy`. The page lists the errors of computed times and of memory against the measurements of the",
         "catalog, as computed by `trnspec eval accuracy --refit` with the plugins of this repository. The error is computed over",
         "measured, minus 1; mean, median and worst are of its absolute value, bias is its signed mean. `inside` is the share of measurements inside",
@@ -503,13 +477,9 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "the columns `seen rows` and `their mean`. A row was seen if a row with the same conditions and the same measured value was",
         "fitted, in any file. [How intervals are computed](performance/calibration.md);",
         "[the rows as JSON](../reference/accuracy.md).",
-        "",
         "## Targets",
-        "",
         *targets(every),
-        "",
         "## Plans",
-        "",
         "`plan train` on published runs (`python benchmarks/training_runs.py`) and `plan serve` on published fleets",
         "(`python -m tests.evaluators.planning.test_published_fleets`): the factor between planned and published chip hours, or chips. The",
         "production factor is fitted without the family of each run. 6ND is the estimate with 6 FLOP per parameter and token at 40 %",
@@ -522,11 +492,8 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "the mean), and 0.91 to 1.09 times if replicas are aggregated too. Llama 2 70B on H100 has 1.31 times, extrapolated to 2.1 times",
         "the parameters, 0.29 times the prompt length and 7.6 times the requests in flight of the fitted rows: with 970 requests its matrix",
         "multiplications take 2.2 times their time at the peak rate. Neither pipeline parallelism nor 2,048 requests in flight change this.",
-        "",
         *table(["plans", "number", "median", "90th percentile", "inside", "median width"], baselines.plans(cat), 1),
-        "",
         "## Trivial baselines",
-        "",
         "Mean and median errors of times of held-out models, by the fits and by two baselines. The first is a constant share",
         "of the ideal time, the median of the other models of the table. The second is the nearest row of another model (by ideal",
         "time, lengths, requests in flight, tensor-parallel degree), scaled by the ratio of the ideal times. `models` is the number of",
@@ -536,11 +503,8 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "Encoders are computed only here, by fits to decoders. `by chance` is the probability of as large a gain if the sign of the difference",
         "were random for each model (exact paired test): of two models it is at least 25 %, so that one H100 does not show that a",
         "baseline is better. For encoders a constant share is better, which is not by chance; no answer of an evaluator is of an encoder.",
-        "",
-        *table(of_baselines, baselines.baselines(every, PHASES), 2),
-        "",
+        *table(baselines.COLUMNS, baselines.baselines(every, PHASES), 2),
         "## Kinds of evidence",
-        "",
         "Errors of clusters (rows of one model, chip and framework count once), by the kind of evidence of the answer. An `estimate` is computed",
         "by a fit without the model of the row; extrapolated are rows above the middle of the range of parameters, sequence or ranks, by fits to",
         "the rows below it (`--holdout parameters`), where they are outside by more than a factor of 1.25; transferred are rows of software that no",
@@ -550,89 +514,61 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "25 to 75 % the clusters are too few to order both.",
         "Estimates of the time to first token are inside less often than 70 %: their intervals count configurations, and most of those of dense",
         "models with NxD Inference are of 3 of 8 models; the others, three of them with linear attention in PyTorch, take 0.65 to 9.5 times as long.",
-        "",
         *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "less", "inside", "width"], of_kinds, 2),
-        "",
         "## Distance to measured rows",
-        "",
         "Estimates of models that were left out, by the distance to the nearest row of another model of the fit (dense or with experts, as the",
         "model): the factor of the input that differs most. From a factor of 2 on answers count as extrapolated; the interval inside",
         "the range of a fit does not widen with the distance.",
-        "",
         *by_distance(cat, every),
-        "",
         "## From a data sheet alone",
-        "",
         "Rows of each chip are computed by a fit to the rows of other chips (`trnspec eval accuracy --refit --holdout chip`), using",
         "only the published figures of the chip. Fits to one chip alone, such as those to vTrain and to training on Trainium1, have no such row.",
-        "",
         *left_out(by_chip, "chip", DATA_SHEET),
-        "",
         "Without effect on those that miss it:",
-        "",
         "- **layers of experts**: waves of tiles, traffic of all pairs of token and expert instead of those of one rank, tiles of 8 to 64",
         "  tokens, and deviations of an implementation (Triton, Marlin, CUTLASS, TensorRT-LLM) that several frameworks share: 29 to 37 %.",
         "  The 170 rows are of 65 pairs of a kernel and a chip.",
         "- **time to first token**: prompts ahead of a new one that grow as a power of 0.5 or 0.75 of the requests in flight, as requests",
         "  of equal length arrive together: 31 and 29 % of the rows on GPUs, against 30 %.",
-        "",
         "**Trainium3**: target mean < 30 %, from its data sheet and Trainium2. The only measurements are of gpt-oss-20b; for dense models the error is unknown.",
         f"Errors for held-out AWS chips: {of_neuron(by_chip)}. Where a chip is the only one with its framework, as",
         "Trainium2 with NxD Inference and dense models, none can be left out.",
-        "",
         "## New models and new frameworks",
-        "",
         "Rows of each model by a fit to other models, and rows of each framework by a fit to other frameworks (`--refit --holdout",
         "framework`): whole clusters are left out, and their number counts more than that of rows. A fit of one framework, such as those",
         "of training and on Trainium, has no such row, and collectives are fitted to each library.",
-        "",
         *left_out([r for r in every if r["part"] in ("step", "tpot", "ttft")], "model"),
         "",
         *left_out(by_framework, "framework"),
-        "",
         "## By chip, framework and phase",
-        "",
         *by_group(every),
-        "",
         "## By set",
-        "",
         "`ideal` is the mean error of published figures alone, which are a bound and no estimate. `inside, as fitted` is the share of",
         "rows of a fit that are in the interval about the fitted value. It is larger than `inside`, since an interval must not be narrower than the",
         "errors of rows that a fit has not seen: sets of few models with a fit of their own are then all inside, such as those of",
         "Megatron-LM of 2021 and SimuMax, whose held-out errors are several times those of the fit. Where `inside` is",
         "out of its range, the probability is stated that an interval of 80 % contains as many or more of that many independent rows, or as few or fewer.",
-        "",
         *by_set(every),
-        "",
         "## Plots",
-        "",
         "Computed over measured, of rows not in the fit, by what was measured. A row on the line in the middle is exact; the others",
         "are off by a factor of 1.25 and of 2.",
-        "",
         *(line for part in parts for line in (f"![{PHASES[part]}](accuracy/{part}.svg)", "")),
         "## Other tools",
-        "",
         "Errors that other tools publish, of rows like these or of the same rows. The comparison is not on equal terms: vTrain times",
         "kernels on the machine in question; a fit here uses other models on the same chip with the same software.",
-        "",
         *others(every),
-        "",
         "## Calibrations",
-        "",
         "Errors of held-out rows as the documents state them.",
-        "",
         *calibrations(cat),
-        "",
         "## Rows without a computed value",
-        "",
-        *left,
+        *skipped(held["model"]),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(spaced(lines)) + "\n"
 
 
 def main() -> int:
     """Writes the page, its plots and the errors of groups."""
-    cat = catalog()
+    cat = Catalog(everything())
     held = {holdout: rows(cat, holdout=holdout) for holdout in HOLDOUTS}
     every, _, _, *further = ([r for r in some if not r["skipped"]] for some in held.values())
     FOLDER.mkdir(exist_ok=True)

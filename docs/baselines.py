@@ -25,6 +25,17 @@ Row = dict[str, Any]
 CONDITIONS = ("isl", "osl", "batch_conc", "tp")
 """The conditions by which a row is near to another one, next to its ideal time."""
 
+COLUMNS = (
+    "set",
+    "phase",
+    "rows",
+    "models",
+    "trnspec",
+    "constant share",
+    "nearest row",
+    "baselines with less mean error",
+)
+
 MANY = 32
 """Fleets that are planned together, so that rounding to whole servers has little effect."""
 

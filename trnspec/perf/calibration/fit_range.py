@@ -155,7 +155,9 @@ UNSTATED = log(4.0)
 
 
 @frozen
-class _Row:
+class FittedRow:
+    """A row of a fit, by what questions are compared with."""
+
     id: str
     set: str
     model: str
@@ -195,7 +197,7 @@ def nearest_row(  # what a row is compared by
         The row; ``None`` where no table of the catalog has rows of the fit.
     """
     nearest, closest = None, None
-    for row in _rows(graph, calibration):
+    for row in rows_of(graph, calibration):
         of_chip, of_dtype = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
         kind = experts is not None and row.experts is not experts
         ratios = sum(abs(log(value / row.inputs[n])) if n in row.inputs else UNSTATED for n, value in inputs.items())
@@ -238,7 +240,7 @@ def far_inputs(
     Returns:
         The inputs; none where no table of the catalog has rows of the fit.
     """
-    rows = _rows(graph, calibration)
+    rows = rows_of(graph, calibration)
     known: Mapping[str, float] = {}
     factors: dict[str, float] = {}
     least = inf
@@ -254,7 +256,7 @@ def far_inputs(
 
 
 @cached_by_graph
-def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
+def rows_of(graph: Graph, calibration: str) -> tuple[FittedRow, ...]:
     """The rows of a fit, of the tables of the catalog."""
     node = next((n for n in graph.of(Calibration) if n.name == calibration), None)
     found = []
@@ -265,10 +267,8 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
             inputs = {name: value for name, value in inputs.items() if value > 0.0}
             collective = KINDS.get(cells.get("collective", ""), "")
             chip = chip_named(graph, cells.get("hardware", ""), document.of)
-            table = document.data.removesuffix(".csv")
-            found.append(
-                _Row(row.id, table, name, inputs, collective, chip, _dtypes(cells.get("precision", "")), experts)
-            )
+            table, dtypes = document.data.removesuffix(".csv"), _dtypes(cells.get("precision", ""))
+            found.append(FittedRow(row.id, table, name, inputs, collective, chip, dtypes, experts))
     return tuple(found)
 
 
