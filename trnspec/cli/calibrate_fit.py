@@ -29,7 +29,7 @@ from trnspec.perf.calibration.document import document
 from trnspec.perf.calibration.fit_range import fitted_on
 from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
-from trnspec.perf.calibration.fits.fit import fit, for_chip
+from trnspec.perf.calibration.fits.fit import INPUTS, fit, for_chip, splits
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
@@ -210,7 +210,8 @@ def _fit_models(rows: FileRows, targets: Mapping[Label, str]) -> Result:
         fits = {holdout: _with_rows(plain, fitted, rows.also) for holdout, fitted in fits.items()}
     if options["format_"] == "text":
         report.print_fit(fits, rows.skipped, every=options["every"])
-    further = beyond(plain, next(iter(fits.values())), _others(rows)) if targets else ()
+    masks = splits(plain, cases, INPUTS)
+    further = beyond(plain, next(iter(fits.values())), _others(rows), masks) if targets else ()
     documents = {
         label: evolve(
             for_chip(fits[_holdout(label[0], own, of)], label[0], label[2]), framework=label[1], models=label[3],

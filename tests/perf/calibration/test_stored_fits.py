@@ -22,7 +22,7 @@ from tests.support.stored import number, read, same, sums, write
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
-from trnspec.perf.calibration.fits.fit import FitModel, Fitted, fit, for_chip
+from trnspec.perf.calibration.fits.fit import INPUTS, FitModel, Fitted, fit, for_chip, splits
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
@@ -117,7 +117,7 @@ def of_models(
 ) -> Iterator[Fitted]:
     fitted = fit(model, some, (holdout,), known)[holdout]
     rest = {of: [c for c in others if c.chip == of] for of in dict.fromkeys(c.chip for c in others)}
-    yield evolve(for_chip(fitted, chip, "2026"), beyond=beyond(plain, fitted, rest))
+    yield evolve(for_chip(fitted, chip, "2026"), beyond=beyond(plain, fitted, rest, splits(plain, some, INPUTS)))
 
 
 def of_steps(holdout: Any, of: slice, eras: tuple[str, ...] = ()) -> Iterator[Fitted]:

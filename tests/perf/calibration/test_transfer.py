@@ -5,8 +5,8 @@ import pytest
 from attrs import evolve
 
 from tests.perf.oracles.fits import TRUE, cases
-from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Fitted, fit
+from trnspec.perf.calibration.fit_range import EXPONENT, FAR
+from trnspec.perf.calibration.fits.fit import INPUTS, Fitted, fit, splits
 from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents
 
@@ -40,13 +40,23 @@ def test_groups_have_the_same_weight() -> None:
 
 
 def test_a_fit_that_extrapolates_needs_no_exponent(fitted) -> None:
-    assert exponents(MODEL, fitted)[0] < 0.05
-    assert [EXPONENT] == exponents(MODEL, evolve(fitted, cases=tuple(ROWS[:4])))
+    assert exponents(MODEL, fitted, splits(MODEL, ROWS, INPUTS))[0] < 0.05
+    few = np.arange(len(ROWS)) < 4
+    assert [EXPONENT] == exponents(MODEL, fitted, [(few, ~few)])
+
+
+def test_exponent_of_rows_that_are_off(fitted) -> None:
+    """Rows that take twice as long need an exponent by their distance, the smaller the further they are."""
+    masks = [*splits(MODEL, ROWS, INPUTS)]
+    slower = {id(case) for _, out in masks for case, is_out in zip(ROWS, out, strict=True) if is_out}
+    rows = tuple(evolve(c, seconds=2.0 * c.seconds) if id(c) in slower else c for c in ROWS)
+
+    assert 0.05 < exponents(MODEL, evolve(fitted, cases=rows), masks)[0] < np.log(4.0) / np.log(FAR)
 
 
 def test_beyond(fitted) -> None:
     slower = [evolve(c, seconds=2.0 * c.seconds) for c in ROWS[:5]]
-    (step,) = beyond(MODEL, fitted, {"c x.csv": slower})
+    (step,) = beyond(MODEL, fitted, {"c x.csv": slower}, [])
 
     assert (5, 1) == (step.elsewhere.rows, step.elsewhere.groups)
     assert 2.0 == pytest.approx(step.elsewhere.low, rel=0.1)

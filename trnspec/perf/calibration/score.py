@@ -269,7 +269,7 @@ def _refit(
     """Values by fits to other models, chips or frameworks, or to less of an input; none where all rows of a fit are of one."""
     values: HeldOut = {}
     known = {case.id: calibration for case, calibration in rows}
-    inputs = not INPUTS.isdisjoint(holdout)
+    inputs = not {*INPUTS}.isdisjoint(holdout)
     for model, some in fits(graph, [case for case, _ in rows]):
         whole, parts = model.solve(some), model.timed(some, TYPICAL)
         for kept, out in splits(model, some, holdout):
@@ -378,7 +378,7 @@ def _refit_collectives(
     values: HeldOut = {}
     # Each library has a fit of its own, so that none can be left out; and no row is above the range of an input.
     known = {case.id: calibration for case, calibration in rows}
-    for framework in sorted({c.framework for c, _ in rows}) if INPUTS.union({"framework"}).isdisjoint(holdout) else ():
+    for framework in sorted({c.framework for c, _ in rows}) if {*INPUTS, "framework"}.isdisjoint(holdout) else ():
         used = [c for c, _ in rows if c.framework in {framework, BASE.get(framework)}]
         try:
             fits = fit_collectives(used, framework, partial(nearest, graph))

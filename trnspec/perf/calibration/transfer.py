@@ -5,20 +5,22 @@ See docs/explanation/performance/calibration.md for the formulas.
 
 from __future__ import annotations
 
+from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.calibration.fit_range import EXPONENT, factor, ranges
+from trnspec.perf.calibration.fit_range import EXPONENT, FAR, factor, ranges
 from trnspec.perf.calibration.groups import COVERAGE, interval, quantile
+from trnspec.perf.calibration.groups import groups as of_scales
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from trnspec.perf.calibration.fits.fit import FitModel, Fitted
     from trnspec.perf.calibration.fits.search import SearchResult
-    from trnspec.perf.calibration.measured.case import ModelCase
+    from trnspec.perf.calibration.measured.case import ModelCase, Part
 
 LEAST = 5
 """Least number of rows to fit, and of rows outside its range, for an exponent of extrapolation."""
@@ -69,20 +71,23 @@ def left_out(errors: Any, clusters: Any, groups: Collection[object]) -> Beyond:
     return Beyond(EXPONENT, Elsewhere(int(known.sum()), len(set(groups)), *ends))
 
 
-def beyond(model: FitModel, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]]) -> tuple[Beyond, ...]:
+def beyond(
+    model: FitModel, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]], masks: Iterable[tuple[Any, Any]]
+) -> tuple[Beyond, ...]:
     """Errors of a fit beyond its rows, for each measured time.
 
     Args:
         model: The fit of this kind of rows.
         fitted: The fit.
         others: Rows that were not fitted, by chip and software.
+        masks: As those of :func:`exponents`.
     """
     assert fitted.found is not None
     measured = [computed(model, some, fitted.found, own=False) for some in others.values()]
     groups = [name for name, some in others.items() for _ in some]
     return tuple(
         Beyond(exponent, elsewhere(np.concatenate([m[i] for m in measured]) if measured else np.empty(0), groups))
-        for i, exponent in enumerate(exponents(model, fitted))
+        for i, exponent in enumerate(exponents(model, fitted, masks))
     )
 
 
@@ -114,32 +119,38 @@ def elsewhere(measured: Any, groups: Sequence[str]) -> Elsewhere | None:
     return Elsewhere(int(known.sum()), len(set(names)), low, high)
 
 
-def exponents(model: FitModel, fitted: Fitted) -> list[float]:
+def exponents(model: FitModel, fitted: Fitted, masks: Iterable[tuple[Any, Any]]) -> list[float]:
     """The exponents of extrapolation of each measured time.
 
-    For each input the rows above the middle of its range are computed by a fit to the others.  A row that is outside
-    the range of that fit by a factor r and has an error e, beyond the interval of held-out rows, needs the exponent
-    ``log(e) / log(r)``; the result is the quantile of those that covers as many rows as the interval is to contain.
+    Rows above the middle of the range of an input are computed by a fit to the others.  A row that is outside
+    the range of that fit by a factor r and has an error e, beyond the interval of its group, needs the exponent
+    ``log(e) / log(r)``; the result is the quantile of those that covers as many rows as the interval is to contain,
+    where rows of one model, chip and framework count once.
+
+    Args:
+        model: The fit of this kind of rows.
+        fitted: The fit.
+        masks: The rows that are fitted, and those above, see :func:`~trnspec.perf.calibration.fits.fit.splits`.
     """
-    found: list[list[float]] = [[] for _ in model.parts]
-    for kept, outer in _splits(fitted.cases, model.least):
-        inner = ranges([c.inputs for c in kept])
-        far = np.array([max(factor(v, *inner[n]) for n, v in c.inputs.items()) for c in outer])
-        ratios = computed(model, outer, model.solve(kept, fitted.prior, fitted.found))
-        for part, each, of_part in zip(model.parts, found, ratios, strict=True):
-            if (spread := fitted.errors.get(part)) is not None:
-                off = np.maximum(np.maximum(of_part / spread.high, spread.low / of_part), 1.0)
-                used = (far > 1.0) & ~np.isnan(off)
-                each += list(np.log(off[used]) / np.log(far[used]))
-    return [float(np.quantile(each, COVERAGE)) if len(each) >= LEAST else EXPONENT for each in found]
-
-
-def _splits(cases: Sequence[ModelCase], least: int) -> Iterator[tuple[list[ModelCase], list[ModelCase]]]:
-    """For each input the rows up to the middle of its range, on a logarithmic scale, and those above."""
-    inputs = [c.inputs for c in cases]
-    for name, (low, high) in ranges(inputs).items():
-        middle = (low * high) ** 0.5
-        kept = [c for c, i in zip(cases, inputs, strict=True) if i[name] <= middle]
-        outer = [c for c, i in zip(cases, inputs, strict=True) if i[name] > middle]
-        if len(kept) >= max(least, LEAST) and outer:
-            yield kept, outer
+    known = {part: of_scales(part, errors) for part, errors in fitted.errors.items()}
+    found: dict[Part, dict[str, list[float]]] = {part: {} for part in model.parts}
+    for mask, out in masks:
+        kept, outer = ([c for c, used in zip(fitted.cases, each, strict=True) if used] for each in (mask, out))
+        if len(kept) < max(model.least, LEAST):
+            continue
+        spans = ranges([c.inputs for c in kept])
+        for part, each in zip(
+            model.parts, computed(model, outer, model.solve(kept, fitted.prior, fitted.found)), strict=True
+        ):
+            for case, ratio in zip(outer, each, strict=True):
+                far = max(factor(case.inputs[n], *span) for n, span in spans.items())
+                if far > FAR and ratio > 0.0:
+                    own = [g for g in known[part] if g.scale in {"", case.scale} and g.models in {"", case.models}]
+                    group = max(own, key=lambda g: bool(g.scale) + bool(g.models))
+                    off = max(ratio / max(group.high, 1.0), min(group.low, 1.0) / ratio, 1.0)
+                    found[part].setdefault(f"{case.model} {case.chip} {case.framework}", []).append(log(off) / log(far))
+    clusters = [[name for name, some in each.items() for _ in some] for each in found.values()]
+    return [
+        quantile(np.concatenate([*each.values()]), names, COVERAGE) if len(names) >= LEAST else EXPONENT
+        for each, names in zip(found.values(), clusters, strict=True)
+    ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Holdout = Literal["model", "chip", "framework", "parameters", "seq", "ranks"]
 """What is held out together: all rows of a model, of a chip or of a framework; or those above the middle of the range of an input."""
 
-INPUTS = {"parameters", "seq", "ranks"}
+INPUTS: tuple[Holdout, ...] = ("parameters", "ranks", "seq")
 """Inputs of steps and of requests."""
 
 Solution = TypeVar("Solution")
@@ -277,10 +277,11 @@ def splits(model: FitModel, cases: Sequence[Case], holdout: Collection[Holdout])
     Args:
         model: The fit of this kind of rows.
         cases: The rows.
-        holdout: What is held out; of several all are new to the fit.
+        holdout: What is held out; of several all are new to the fit, but inputs are held out in turn.
     """
-    if name := next((name for name in holdout if name in INPUTS), ""):
-        yield from _above(cases, name)
+    if names := [name for name in holdout if name in INPUTS]:
+        for name in names:
+            yield from _above(cases, name)
         return
     by: dict[str, Any] = {"chip": [c.chip for c in cases], "framework": [c.framework for c in cases]}
     labels = model.folds(cases)
