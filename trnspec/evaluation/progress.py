@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from attrs import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Executor  # noqa: TC004  # nothing reads the types of the fields
 
 Report = Callable[[int, int], None]
 """Called with the work done and the work in all, in any unit."""
