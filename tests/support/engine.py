@@ -93,9 +93,6 @@ def experts(d: Dimensions, count: float, active: float, *, router: bool = True) 
     )  # fmt: skip
 
 
-LLAMA_2_7B = llama(32, 4096, 32, 32, 11008, 32000)
-LLAMA_2_13B = llama(40, 5120, 40, 40, 13824, 32000)
-LLAMA_2_70B = llama(80, 8192, 64, 8, 28672, 32000)
 LLAMA_3_8B = llama(32, 4096, 32, 8, 14336, 128256)
 LLAMA_3_70B = llama(80, 8192, 64, 8, 28672, 128256)
 MIXTRAL = experts(llama(32, 4096, 32, 8, 14336, 32000), 8, 2)
