@@ -57,8 +57,8 @@ PACKAGES = sorted(
 LEFT_OUT = ("RemoveDecorator", "VariableReplacer", "VariableInserter", "ExceptionReplacer")
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}
 IDENTITY = {"Is", "IsNot"}
-# Arguments that change what a class prints, its speed, when a mistake of ours is found, or how much is kept for later.
-SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize")
+# Arguments that change what a class prints, its speed, its type, when a mistake of ours is found, or how much is kept.
+SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize", "covariant")
 PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=native"]
 # What the tests import; not trnspec, so that every fork imports the mutant.
 LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yaml")

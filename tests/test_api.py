@@ -8,11 +8,12 @@ import pytest
 from attrs import evolve
 
 from tests.support.programs import ROOT
-from trnspec.api import Selection, load_documents, registry, select, validate
+from trnspec.api import Selection, graph, load_documents, registry, select, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.precedence import CatalogWarning
 from trnspec.loading.settings import Settings
 from trnspec.plugins.api import API, Plugin, Registry
 from trnspec.yaml import read_file
@@ -235,3 +236,11 @@ def test_file_that_vanishes(copy: Path) -> None:
     problems = {(r.document.file, p.code) for r in load_documents(found, KNOWN) for p in r.problems}
 
     assert {("copy/links/efa.yaml", "TRN001")} == problems
+
+
+def test_a_document_that_cannot_be_used_replaces_none(tmp_path):
+    text = (ROOT / "catalog" / "chips" / "trainium2.yaml").read_text("utf-8")
+    (tmp_path / "trainium2.yaml").write_text(text.partition("\nspec:")[0] + "\nspec: 2\n", "utf-8")
+    with pytest.warns(CatalogWarning, match="the document is left out"):
+        found = graph([str(tmp_path)]).named("trainium2")
+    assert shipped() / "chips" / "trainium2.yaml" == Path(found.document.file)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.programs import DATA, ROOT
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
-from trnspec.loading.benchmark_logs.log import Log
+from trnspec.loading.benchmark_logs.log import Log, whole
 
 SAMPLES = DATA / "imports"
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
@@ -251,3 +251,9 @@ def test_the_rows_are_read_by_eval_accuracy(here) -> None:
     assert measured["nxd", "step"] == 18.0
     assert measured["vllm-bench", "tpot"] == pytest.approx(0.013578)
     assert measured["torchtitan", "step"] == pytest.approx(8 * 8192 / 8 / 7074, rel=1e-3)
+
+
+@pytest.mark.parametrize(("mean", "cell", "noted"), [(10.4, "10", 1), (10.6, "11", 1), (10.0, "10", 0)])
+def test_means_of_tokens(mean, cell, noted):
+    notes = []
+    assert (cell, [f"isl is the mean {mean:.6g}, rounded"] * noted) == (whole("isl", mean, notes), notes)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.lsp.conftest import edited, session, spot_in
+from trnspec.lsp.fields import described, fields_at
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip
 
@@ -61,3 +62,12 @@ def test_invalid_document() -> None:
 )
 def test_claim_reference_derived_figure_and_count(words, offset, line) -> None:
     assert line in text_at(words, offset)
+
+
+def test_six_units_are_listed() -> None:
+    table = session().known.units
+    fields = {
+        len(f.units(table)): described(f, table)
+        for f in (*fields_at(Chip, ("spec",)), *fields_at(Chip, ("spec", "memory")))
+    }
+    assert {n > 6: ", ...]" in text for n, text in sorted(fields.items())} == {False: False, True: True}

@@ -7,7 +7,7 @@ import pytest
 from tests.lsp.conftest import CHIP, edited, lines_of, place_in, spot_in
 from trnspec.errors import UsageError
 from trnspec.lsp.navigation import TextLocation, claims_on, definition, named_at, renamed, uses
-from trnspec.lsp.symbols import symbols
+from trnspec.lsp.symbols import _kind, symbols
 
 
 def text_at(site: TextLocation) -> str:
@@ -90,6 +90,11 @@ def test_outline() -> None:
     ]
     assert place_in(result.document.text, "  memory:").line - 1 == spec["memory"].range.start.line
     assert "spec.cores.count" == outline["claims"].children[0].name
+
+
+def test_kinds_of_items() -> None:
+    items = {"Object": {}, "Array": [], "Boolean": True, "Number": 4, "String": "4"}
+    assert [*items] == [_kind(item, is_figure=False).name for item in items.values()]
 
 
 def test_claims_on_a_figure() -> None:

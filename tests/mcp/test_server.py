@@ -66,7 +66,7 @@ def test_tools(answers: dict[str, Any]) -> None:
     assert set(tools) == {"find", "show", "compare", "check", "audit", "evaluators", "evaluate", "plan"}
     for tool in tools.values():
         assert tool.description
-        assert tool.annotations.read_only_hint
+        assert (True, False) == (tool.annotations.read_only_hint, tool.annotations.open_world_hint)
         assert all(p.get("description") for p in tool.input_schema["properties"].values())
 
 
