@@ -216,6 +216,7 @@ def test_query_time_limit(monkeypatch) -> None:
 # Without the extra.
 
 
+@pytest.mark.slow
 def test_missing_library_is_named(tmp_path) -> None:
     """In a process that can import none of them at first, and writes CSV and JSON, and then all but one, which the error names."""
     calls = [

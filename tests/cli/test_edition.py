@@ -16,6 +16,7 @@ def edition(here, edited):
     return lambda *args: here("edition", *args, "--catalog", "mine")
 
 
+@pytest.mark.slow
 def test_freeze_list_verify(here, edition) -> None:
     assert "There are no editions" in edition("list").out
     assert "There are no editions" in edition("verify").out
@@ -54,6 +55,7 @@ def test_a_catalog_with_findings_is_not_frozen(here, edition, edited) -> None:
     assert not (here.folder / "mine" / "editions").exists()
 
 
+@pytest.mark.slow
 def test_result_of_the_audit_of_pages(here, edition) -> None:
     pages = here.folder / "pages"
     pages.mkdir()
@@ -73,6 +75,7 @@ def test_result_of_the_audit_of_pages(here, edition) -> None:
         verify(text.replace(f'"no": {audit["no"]}', '"no": 0'))
 
 
+@pytest.mark.slow
 def test_an_edition_that_was_not_entered(here, edition) -> None:
     edition("freeze", "2026.11")
     (here.folder / "mine" / "editions" / "RELEASED").unlink()

@@ -25,6 +25,7 @@ SCHEMA = ["trnspec.loading.schema", "trnspec.loading.schema.check", "trnspec.loa
 VALIDATE = ("numpy", "rich", "networkx", "trnspec.loading.schema", "trnspec.testing", "trnspec.catalog.system_table")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "prefixes", "found"),
     [

@@ -36,6 +36,7 @@ def test_terminal(columns) -> None:
     assert "\x1b[" in colored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [("show", "trainium1"), ("audit", "trainium1"), ("list", "chips")])
 def test_colours_only_on_a_terminal(args) -> None:
     colored = on_terminal(*args, columns=80, TERM="xterm-256color")

@@ -10,7 +10,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.support.programs import ROOT, completed, environment, forked
 
-Calls = list[tuple[str, dict[str, Any]]]
+pytestmark = pytest.mark.slow  # each call runs a program
 
 
 def session(work: Callable[[ClientSession], Coroutine[Any, Any, Any]]) -> Any:

@@ -84,6 +84,7 @@ def test_labels_are_inside_the_picture(chart) -> None:
     assert all(figure.bbox.contains(*corner) for box in texts for corner in box.corners())
 
 
+@pytest.mark.slow
 def test_equal_charts_are_equal_files(tmp_path) -> None:
     (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: red\nsvg.hashsalt: other\n")
     program = """import sys

@@ -72,6 +72,7 @@ def test_order_of_documents_is_ignored(chance: random.Random) -> None:
     assert small() == freeze(Graph({n.name: n for n in again}), "2026.11")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_edition_round_trip_of_random_documents(data) -> None:
     """Whatever the schemas allow can be frozen, and comes back the same."""

@@ -88,6 +88,7 @@ def slips(graph: Graph, kind: type[Any]) -> Iterator[Slip]:
                 yield Slip("another type", node.name, ("spec", "type"), node.spec.type, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Price, Power])
 def test_slips_are_found(graph: Graph, kind: type[Any]) -> None:
     """Of every kind, in a sample of all prices or powers; almost always in the document that was changed."""

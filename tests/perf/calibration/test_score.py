@@ -129,6 +129,7 @@ def few(kind: str) -> list[dict[str, str]]:
     return [row for some in [*by_chip.values()][:2] for row in some[:: max(1, len(some) // 12)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITTED)
 def test_rows_are_held_out(kind: str) -> None:
     """Each row has a value by fits to other models, and others by fits to other chips and frameworks, where there are several."""

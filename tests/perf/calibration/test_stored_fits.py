@@ -170,6 +170,7 @@ def test_scores_as_stored() -> None:
     assert {} == differences(read(SCORES), dict(scores()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITTED)
 def test_fits_as_stored(kind: str) -> None:
     stored = {name: line for name, line in read(FITS).items() if name.startswith(f"{kind} ")}

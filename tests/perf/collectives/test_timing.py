@@ -239,6 +239,7 @@ def test_an_algorithm_can_be_named():
 FACTORS = st.lists(st.sampled_from([1.0, 1.5, 2.0, 16.0]), min_size=4, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     name=st.sampled_from(
