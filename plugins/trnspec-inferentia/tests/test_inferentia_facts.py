@@ -1,4 +1,4 @@
-"""Every published figure of the facts table is in the catalog: adopted, or as a claim with its source."""
+"""Published figures of the facts table in the catalog: adopted, or as a claim with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every adopted figure is the one that its source prints; those of EC2 are compared with the records themselves."""
+"""Adopted figures compared with what their sources print, those of EC2 with the records themselves."""
 
 from __future__ import annotations
 
