@@ -346,7 +346,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
 
 def overlap_note(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
     """Note that the input overlap has no effect: the overlap is a figure of calibrations with such rows."""
-    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
+    if layout.overlap and layout.tp > 1 and not estimator.machine.achieved.tensor_overlap:
         why = (
             "the calibration has no rows with it"
             if estimator.calibration.name

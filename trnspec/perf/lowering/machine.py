@@ -273,41 +273,17 @@ class Machine:
         seconds_per_byte: Time of one byte to or from device memory [s].
         capacity: Device memory of a rank [B].
         levels: The levels of links, those of :data:`SLOTS`.
-        matmul_passes: See :class:`~trnspec.perf.lowering.machine.Efficiency`, as for all fields with its names.
+        achieved: Achieved performance: passes over memory, fixed times and overlaps; its shares of rates are in the times above.
     """
 
     ranks: Number
     seconds_per_flop: Number
     score: Number
+    head: Number
     seconds_per_byte: Number
     capacity: Number
     levels: tuple[LevelCosts, ...]
-    matmul_passes: Number
-    hidden_passes: Number
-    score_passes: Number
-    head_passes: Number
-    optimizer_passes: Number
-    forward: Number
-    backward: Number
-    call: Number
-    send: Number
-    overlap: Number
-    exposed: Number
-    tensor_overlap: Number
-    pipeline_overlap: Number
-    head: Number
-    exchange: Number
-    dispatch: Number
-    expert_overlap: Number
-    step: Number
-    causal: Number
-
-
-_FROM_EFFICIENCY = (
-    *("matmul_passes", "hidden_passes", "score_passes", "head_passes", "optimizer_passes", "forward", "backward"),
-    *("call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal"),
-    *("pipeline_overlap", "exchange", "dispatch", "expert_overlap"),
-)
+    achieved: Efficiency
 
 
 def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str) -> Machine:
@@ -358,7 +334,7 @@ def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str) -> Machin
         seconds_per_byte=1.0 / (system.bandwidth * efficiency.memory),
         capacity=system.capacity,
         levels=tuple(levels),
-        **{name: getattr(efficiency, name) for name in _FROM_EFFICIENCY},
+        achieved=efficiency,
     )
 
 
@@ -433,7 +409,7 @@ def collective_time(machine: Machine, group: GroupCost, size: Number, passes: fl
         passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
     """
     s_per_byte = group.allreduce_s_per_byte if passes == _BOTH else group.allgather_s_per_byte
-    return passes * (0.5 * machine.call * group.is_group + group.latency) + s_per_byte * size
+    return passes * (0.5 * machine.achieved.call * group.is_group + group.latency) + s_per_byte * size
 
 
 def unit_shares(machine: Machine, n: Number, stride: Number) -> tuple[Number, ...]:
@@ -585,7 +561,7 @@ def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Numb
         hop = hop + part * level.hop
         unknown = unknown + part * level.unknown
     used = smaller(stages - 1.0, 1.0)
-    return 2.0 * used * (machine.send + hop), 2.0 * used * byte, used * unknown
+    return 2.0 * used * (machine.achieved.send + hop), 2.0 * used * byte, used * unknown
 
 
 def _along(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:

@@ -90,7 +90,7 @@ class Estimator:
             computation: Computation of the step, recompute included [s].
             rate: Rate of a rank's link to the host, per direction [B/s].
         """
-        return larger(0.0, transferred(layout, memory) / rate - self.machine.overlap * computation)
+        return larger(0.0, transferred(layout, memory) / rate - self.machine.achieved.overlap * computation)
 
 
 def extremes(system: LoweredSystem, calibration: Calibrated) -> tuple[LoweredSystem, LoweredSystem]:

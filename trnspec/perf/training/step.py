@@ -138,9 +138,9 @@ def computation(
     scores = tokens * per_token
     weights = tokens * layer_seconds_per_token(model, layout, machine) + weight_passes(model, layout, machine)
     read = weight_reading(model, layout, machine)
-    forward = larger(weights + scores, larger(machine.forward, read))
+    forward = larger(weights + scores, larger(machine.achieved.forward, read))
     backward = 2.0 * weights + backward_scores * scores
-    launched = larger(backward, larger(machine.backward, read))
+    launched = larger(backward, larger(machine.achieved.backward, read))
     recompute = layout.recomputation.share * forward + layout.recomputation.scores * scores
     return forward, launched, weights + 0.5 * (launched - backward), recompute
 
@@ -153,7 +153,7 @@ def layer_seconds_per_token(model: Transformer, layout: Layout, machine: Machine
     """
     share = 1.0 / layout.tp
     beyond = layout.expert_load - 1.0
-    pass_time = machine.matmul_passes * machine.seconds_per_byte
+    pass_time = machine.achieved.matmul_passes * machine.seconds_per_byte
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(model.kv_heads / layout.tp) * layout.tp / model.kv_heads - 1.0
     local_replicated = ceil(model.local_kv_heads / layout.tp) * layout.tp / model.local_kv_heads - 1.0
@@ -170,7 +170,13 @@ def layer_seconds_per_token(model: Transformer, layout: Layout, machine: Machine
     wide = 2.0 * model.hidden * (model.results + model.shared) * pass_time
     operands = (wide + share * (model.split * pass_time) + routed) * ACTIVATION_BYTES
     # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-    norms = model.hidden * machine.hidden_passes * machine.seconds_per_byte * ACTIVATION_BYTES / layout.sequence_split
+    norms = (
+        model.hidden
+        * machine.achieved.hidden_passes
+        * machine.seconds_per_byte
+        * ACTIVATION_BYTES
+        / layout.sequence_split
+    )
     return matmul + operands + norms
 
 
@@ -180,17 +186,17 @@ def attention_scores(model: Transformer, layout: Layout, machine: Machine) -> tu
     ``2 c (q + v)`` FLOP per token for a context of ``c`` keys (Narayanan et al. 2021, appendix).  Flash attention writes no scores
     and computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
     """
-    keys = attended_keys(model, layout.seq, 0.5 * machine.causal * model.causal, layout.flash)
+    keys = attended_keys(model, layout.seq, 0.5 * machine.achieved.causal * model.causal, layout.flash)
     computed = keys * (2.0 * model.scores * machine.score)
     rows = model.rows_full + model.rows_window + model.rows_chosen
-    score_byte = rows * machine.score_passes * machine.seconds_per_byte
+    score_byte = rows * machine.achieved.score_passes * machine.seconds_per_byte
     written = where(layout.flash > 0, 0.0, layout.seq * (score_byte * ACTIVATION_BYTES))
     return (computed + written) / layout.tp, 2.0 + 0.5 * layout.flash
 
 
 def weight_passes(model: Transformer, layout: Layout, machine: Machine) -> Number:
     """Time of the calibrated passes over the weights of a layer [s]."""
-    pass_time = machine.matmul_passes * machine.seconds_per_byte
+    pass_time = machine.achieved.matmul_passes * machine.seconds_per_byte
     expert_ranks = layout.ep * layout.expert_split
     return (model.whole * pass_time * (1.0 / layout.tp) + model.routed * pass_time / expert_ranks) * ACTIVATION_BYTES
 
@@ -212,7 +218,7 @@ def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machin
 
     Multi-token prediction has one more for each module, and a matrix that joins two inputs.
     """
-    of_column = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.seconds_per_byte
+    of_column = 6.0 * model.hidden * machine.head + machine.achieved.head_passes * 4.0 * machine.seconds_per_byte
     outputs = (
         1.0 + model.mtp
     ) * model.vocabulary * of_column + 6.0 * model.mtp * model.joined * machine.seconds_per_flop
@@ -274,7 +280,7 @@ def exposed_tensor_parallel(
     """
     full = layout.recomputation.share
     tensor = (2.0 + full) * all_reduce
-    overlap = layout.overlap * machine.tensor_overlap
+    overlap = layout.overlap * machine.achieved.tensor_overlap
     if not np.any(overlap):
         return tensor, all_reduce
     hidden = smaller(all_reduce, overlap * forward)
@@ -299,7 +305,7 @@ def embedding_and_head_all_reduce(
 
 def all_reduce_latency(machine: Machine, ranks: GroupCost) -> Number:
     """The time of an all-reduce that does not depend on its size [s]."""
-    return machine.call * ranks.is_group + 2.0 * ranks.latency
+    return machine.achieved.call * ranks.is_group + 2.0 * ranks.latency
 
 
 def all_reduce_s_per_byte(layout: Layout, ranks: GroupCost) -> Number:
@@ -323,7 +329,7 @@ def context_ring(model: Transformer, layout: Layout, machine: Machine, tokens: N
     keys = (model.kv_elements - model.local_kv) / model.hidden / smaller(layout.tp, model.kv_heads)
     keys = keys + model.local_kv / model.hidden / smaller(layout.tp, model.local_kv_heads)
     cache = model.hidden * ACTIVATION_BYTES * (layout.cp * keys)
-    latency = machine.call * ranks.is_group + ranks.latency
+    latency = machine.achieved.call * ranks.is_group + ranks.latency
     once = latency + tokens * (ranks.allgather_s_per_byte * cache)
     return (2.0 + layout.recomputation.share + (1.0 + layout.recomputation.scores)) * once, once, ranks.unknown
 
@@ -348,8 +354,8 @@ def expert_all_to_all(
     several = smaller(layout.ep - 1.0, 1.0)
     message = layout.dispatch_ratio * (model.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp)
     byte = byte_time(expert_links, model.active, layout.per_node, reach(expert_links, layout.node_limit))
-    latency = several * (machine.call + expert_links.hop) + machine.dispatch * several
-    return rounds * latency + tokens * (rounds * (byte * message * (model.inner / machine.exchange)))
+    latency = several * (machine.achieved.call + expert_links.hop) + machine.achieved.dispatch * several
+    return rounds * latency + tokens * (rounds * (byte * message * (model.inner / machine.achieved.exchange)))
 
 
 def exposed_all_to_all(
@@ -369,7 +375,7 @@ def exposed_all_to_all(
             later, and without the time for which tensor-parallel collectives occupy the same links [s].
     """
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
-    rounds, overlap = 2.0 + layout.recomputation.share, layout.expert_overlap * machine.expert_overlap
+    rounds, overlap = 2.0 + layout.recomputation.share, layout.expert_overlap * machine.achieved.expert_overlap
     if not (np.any(overlap) and np.any(all_to_all)):
         return all_to_all, all_to_all / rounds, 0.0
     exposed = larger(all_to_all - overlap * rest, 0.0)
@@ -398,7 +404,7 @@ def pipeline_messages(
     gathered = (1.0 - layout.sequence_parallel) * smaller(layout.pp - 1.0, 1.0)
     latency = latency + gathered * all_reduce_latency(machine, tensor_ranks)
     token = size * (byte / layout.tp + gathered * (2.0 * tensor_ranks.allgather_s_per_byte))
-    exposed = 1.0 - machine.pipeline_overlap * smaller(layout.interleave - 1.0, 1.0)
+    exposed = 1.0 - machine.achieved.pipeline_overlap * smaller(layout.interleave - 1.0, 1.0)
     # A V-shaped schedule passes every stage twice, and each chunk passes every stage once.
     p2p_messages = where(layout.interleave == 1, where(layout.pipeline.v_shape > 0.0, 2.0, 1.0), layout.interleave)
     return p2p_messages * (exposed * latency + tokens * (exposed * token)), unknown
@@ -446,11 +452,11 @@ def gradients_and_weights(
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
     precision, gathered = layout.precision, layout.sharding.weights
-    latency = 0.5 * machine.call * data_ranks.is_group + data_ranks.latency
+    latency = 0.5 * machine.achieved.call * data_ranks.is_group + data_ranks.latency
     gradient_bytes = (2.0 - sharded) * precision.grad_bytes + gathered * precision.compute_bytes
     gradients = gradient_bytes * data_byte + (2.0 - sharded + gathered * (2.0 * stages - 1.0)) * latency
     weights = sharded * precision.compute_bytes * data_byte + (sharded + gathered * (stages - 1.0)) * latency
-    state_byte = (1.0 + machine.optimizer_passes) * machine.seconds_per_byte
+    state_byte = (1.0 + machine.achieved.optimizer_passes) * machine.seconds_per_byte
     state = parameters * (1.0 + sharded * (1.0 / replicas - 1.0)) * state_byte
     # The update reads and writes states and weight, which it does not read where there is a master copy, and reads the gradient.
     update_bytes = (
@@ -470,7 +476,7 @@ def overlapping_passes(layout: Layout, machine: Machine) -> tuple[Number, Number
     """
     v, once = layout.interleave, 1.0 - layout.sharding.gradients
     window = 1.0 + once * ((v - 1.0) * (layout.pp - 1.0) / v)
-    return window * machine.overlap, machine.exposed / (1.0 + once * (v - 1.0))
+    return window * machine.achieved.overlap, machine.achieved.exposed / (1.0 + once * (v - 1.0))
 
 
 def exposed_exchanges(
@@ -578,7 +584,7 @@ def step(
     layer = one.times(layout, 1.0 + model.mtp)
     gradients, weights, optimizer, unknown = gradients_and_weights(model, layout, machine)
     pipeline = pipeline_of(model, layout)
-    stages, microbatches, fixed = balance(pipeline), layout.microbatches, machine.step
+    stages, microbatches, fixed = balance(pipeline), layout.microbatches, machine.achieved.step
     head, embedding_head = one.head, (1.0 + model.mtp) * one.embedding_head
     output, exchanges = head + embedding_head, (layout, machine, gradients, weights, layer)
     executed = is_executed(pipeline, stages)
@@ -650,7 +656,7 @@ def least_time(model: Transformer, layout: Layout, machine: Machine) -> Number:
         (stages.missing - model.mtp) * layer.fwd_bwd
     )
     busy = layout.microbatches * (stages.most * layer.fwd_bwd + larger(head_excess, 0.0))
-    return _ROUNDED * (busy + least_idle(pipeline, layer, head_excess > 0.0) + machine.step)
+    return _ROUNDED * (busy + least_idle(pipeline, layer, head_excess > 0.0) + machine.achieved.step)
 
 
 _LONG = 1e30

@@ -110,7 +110,8 @@ class Batch:
         machines = [machine(system, _of_row(values, row), dtype) for system, dtype, row in self.systems]
         found = combined(machines, self._of_rows) if len(machines) > 1 else machines[0]
         if not self.overlapping.all():
-            found = attrs.evolve(found, overlap=self.overlapping * found.overlap)
+            achieved = attrs.evolve(found.achieved, overlap=self.overlapping * found.achieved.overlap)
+            found = attrs.evolve(found, achieved=achieved)
         return {"step": step(self.model, self.plan, found).total}
 
     def _of_rows(self, each: Sequence[Any]) -> Any:
