@@ -19,15 +19,15 @@ from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.layouts import (
     COUNTS,
     DEFAULTS,
-    LIMITS,
     OPTIMIZER_NAMES,
     OPTIONAL,
     RATIOS,
     RECOMPUTES,
     SCHEDULES,
-    WORDS,
     LayoutFormulas,
+    checked,
     layout_axes,
+    number_of,
 )
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top, reduced
 from trnspec.perf.training.estimator import Estimator, prepare
@@ -64,17 +64,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def estimators(  # noqa: PLR0913  # the inputs of an estimator
-    graph: Graph,
-    models: Sequence[str],
-    systems: Sequence[str],
-    *,
-    dtypes: Sequence[str] = ("bf16",),
-    calibration: str = "auto",
-    lnc: int | None = None,
-    framework: str | None = None,
-    era: str | None = None,
-    reserve: str | None = None,
+def estimators(
+    graph: Graph, models: Sequence[str], systems: Sequence[str], *, dtypes: Sequence[str] = ("bf16",), **given: Any
 ) -> tuple[Estimator, ...]:
     """One estimator for every model, system and dtype; dtypes vary fastest, then systems.
 
@@ -83,12 +74,8 @@ def estimators(  # noqa: PLR0913  # the inputs of an estimator
         models: Names of models.
         systems: Systems, such as ``trn1.32xlarge*32``.
         dtypes: Compute dtypes of matrix multiplications.
-        calibration: As in :func:`~trnspec.perf.training.estimator.prepare`.
-        lnc: Physical cores per logical core.
-        framework: Training framework, as in :func:`~trnspec.perf.training.estimator.prepare`; it sets the defaults of
-            :func:`sweep` and :func:`rows`.
-        era: Era of the software's release, as in :func:`~trnspec.perf.training.estimator.prepare`.
-        reserve: Memory of a rank that the model cannot use, such as ``4 GiB`` or ``5%``; included in all memory.
+        given: Further arguments of :func:`~trnspec.perf.training.estimator.prepare`: the calibration, the framework, the
+            reserve and others.
 
     Raises:
         UsageError: A name is that of a document of another kind.
@@ -96,14 +83,11 @@ def estimators(  # noqa: PLR0913  # the inputs of an estimator
         RefusalError: A figure is not published.
     """
     return tuple(
-        prepare(
-            graph, model, system,
-            dtype=dtype, calibration=calibration, lnc=lnc, framework=framework, era=era, reserve=reserve,
-        )
+        prepare(graph, model, system, dtype=dtype, **given)
         for model in models
         for system in systems
         for dtype in dtypes
-    )  # fmt: skip
+    )
 
 
 @overload
@@ -230,12 +214,11 @@ def rows(  # the inputs of a batch
     if not prepared:
         raise UsageError("a batch needs an estimator")
     values, index, size = _columns(prepared, which, columns)
-    below = reduce(np.logical_or, (values[name] < 1 for name in COUNTS if values[name] is not None))
+    below = reduce(np.logical_or, (values[name] < 1 for name in COUNTS))
     valid = ~np.broadcast_to(below, size)
     code = np.where(valid, np.uint8(0), np.uint8(REASONS.index("not-positive")))
     found = Block(0, 0, np.zeros(size), code, np.zeros(size if memory else 0), {name: np.zeros(size) for name in parts})
-    # Experts without a degree are split over all tensor-parallel ranks, which is 0 as a number.
-    every = {name: np.asarray(0 if column is None else column) for name, column in values.items()}
+    every = {name: np.nan_to_num(column) for name, column in values.items()}
     same = [AxisValues(name, {name: c[None]}, np.zeros(1, np.int64)) for name, c in every.items() if not c.ndim]
     for position in np.unique(index[valid]).tolist():
         at = np.flatnonzero((index == position) & valid)
@@ -253,7 +236,7 @@ def rows(  # the inputs of a batch
 
 def _columns(
     estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]
-) -> tuple[dict[str, Any], NDArray[np.int64], int]:
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], int]:
     """Validated columns as numbers, the position of the estimator of each row, and the number of rows."""
     if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
         names = ", ".join((*DEFAULTS, "seq", "global_batch"))
@@ -261,52 +244,30 @@ def _columns(
     if missing := [name for name in ("seq", "global_batch") if name not in columns]:
         raise UsageError(f"a batch needs the column {missing[0]}")
     given = DEFAULTS | grid.framework_defaults(estimators) | dict(columns)
-    # Experts are split over all tensor-parallel ranks where there is no degree.
-    split = np.asarray(given["expert_tp"], dtype=object)
-    if split.ndim == 1:
-        given["expert_tp"] = np.where([one is None for one in split], given["tp"], split)
     values = {name: _column(name, value) for name, value in given.items()}
     index: Any = np.asarray(which)
     if index.dtype.kind not in "iu" or index.ndim > 1:
         raise UsageError("which is the position of an estimator: an integer, or a column of integers")
     if index.size and not 0 <= np.min(index) <= np.max(index) < len(estimators):
         raise UsageError(f"which names an estimator that does not exist; there are {len(estimators)}")
-    sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
+    sizes = {len(c) for c in (*values.values(), index) if c.ndim}
     if len(sizes) > 1:
         raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
     size = sizes.pop() if sizes else 1
     return values, np.broadcast_to(index, size), size
 
 
-def _column(name: str, value: Any) -> Any:
-    """A column as numbers, or one for all rows; ``None`` alone is left as it is."""
+def _column(name: str, value: Any) -> NDArray[Any]:
+    """A column as numbers, or one for all rows: names are their positions, and ``None`` is NaN."""
     items = np.asarray(value, dtype=object)
     if items.ndim > 1:
-        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
-    if not items.ndim:
-        return None if value is None and name in OPTIONAL else _number(name, value)
+        raise UsageError(f"the column {name} is neither a value nor an array with one value per row")
     # Values are few, or at least their kinds are.
-    numbers = {one: _number(name, one) for one in dict.fromkeys(items.tolist())}
-    return np.array([numbers[one] for one in items.tolist()], dtype=float if name in RATIOS else int)
+    numbers = {one: _number(name, one) for one in dict.fromkeys(items.reshape(-1).tolist())}
+    found = [numbers[one] for one in items.reshape(-1).tolist()]
+    return np.array(found, dtype=float if name in {*RATIOS, *OPTIONAL} else int).reshape(items.shape)
 
 
 def _number(name: str, value: Any) -> float:
-    """A value of a column as a number: names become their positions, and ``None`` and NaN, where it is optional, 0."""
-    if name in WORDS and isinstance(value, str):
-        if value not in WORDS[name]:
-            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(WORDS[name])}")
-        return WORDS[name].index(value)
-    if name in RATIOS and name in OPTIONAL and (value is None or value != value):  # noqa: PLR0124  # NaN
-        return 0.0
-    if isinstance(value, str) or not hasattr(value, "__float__"):
-        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
-    number = float(value)
-    if name in RATIOS:
-        if not 1.0 <= number < math.inf:
-            raise UsageError(f"the column {name} has a value that is not a number of at least 1")
-        return number
-    if not number.is_integer():
-        raise UsageError(f"the column {name} has a value that is not an integer")
-    if name in LIMITS and not 0.0 <= number <= LIMITS[name]:
-        raise UsageError(f"the column {name} has a value outside 0 to {LIMITS[name]}")
-    return int(number)
+    valid = checked(name, value)
+    return math.nan if valid is None else number_of(name, valid)

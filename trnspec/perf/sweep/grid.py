@@ -17,11 +17,11 @@ from trnspec.perf.sweep.layouts import (
     DOES_NOT_FIT,
     FLAGS,
     LEVELS,
-    OPTIONAL,
     RATIOS,
     SCHEDULES,
     WORDS,
     LayoutFormulas,
+    checked,
 )
 from trnspec.perf.sweep.reductions import Block, Kept
 from trnspec.perf.training.step import PARTS
@@ -125,34 +125,14 @@ def _value(name: str, value: Any) -> Any:
             raise UsageError(f"{schedule!r} is not a schedule; expected one of {', '.join(SCHEDULES)}")
         if value == "interleaved":
             raise UsageError("the schedule interleaved needs the number of chunks: ('interleaved', 2)")
-        return schedule, _integer("interleave", chunks)
-    if name in WORDS:
-        if value not in WORDS[name]:
-            raise UsageError(f"{name} is {value!r}; expected one of {', '.join(WORDS[name])}")
-        return value
-    if name in FLAGS:
-        if not isinstance(value, (bool, np.bool_)):
-            raise UsageError(f"{name} is {value!r}; expected True or False")
-        return bool(value)
-    if value is None and name in OPTIONAL:
-        return None
-    if name in RATIOS:
-        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not is_number or not 1.0 <= value < math.inf:
-            raise UsageError(f"{name} is {value!r}; expected a number of at least 1")
-        return float(value)
-    number = _integer(name, value)
-    if name in LEVELS and not 0 <= number <= LEVELS[name]:
-        raise UsageError(f"{name} is {number}; expected an integer from 0 to {LEVELS[name]}")
-    return number
+        return schedule, _positive("interleave", checked("interleave", chunks))
+    return _positive(name, checked(name, value))
 
 
-def _integer(name: str, value: Any) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise UsageError(f"{name} is {value!r}; expected an integer")
-    if name in COUNTS and value < 1:
+def _positive(name: str, value: Any) -> Any:
+    if name in COUNTS and value is not None and value < 1:
         raise UsageError(f"{name} is {value}; expected 1 or more")
-    return int(value)
+    return value
 
 
 @frozen

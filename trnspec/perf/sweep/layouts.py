@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 from attrs import evolve, field, frozen
 
+from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, floor, larger
 from trnspec.perf.sweep.blocks import axes_of
 from trnspec.perf.sweep.reductions import UNFIT, TimeLimit
@@ -46,12 +47,10 @@ RATIOS = ("imbalance", "capacity_factor")
 OPTIONAL = ("expert_tp", "capacity_factor")
 """The columns that may be ``None``, which is 0 as a number."""
 
-LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
-"""The highest value of columns that count from 0."""
 DEFAULTS: dict[str, Any] = {
     f.name: f.default
     for f in attrs.fields(Layout)
-    if f.name in {*LIMITS, *COUNTS, *RATIOS} and f.default is not attrs.NOTHING
+    if f.name in {*WORDS, *COUNTS, *FLAGS, *LEVELS, *RATIOS} and f.default is not attrs.NOTHING
 }
 """The value of a column or an axis that is not given."""
 
@@ -74,18 +73,48 @@ def layout_axes(values: Mapping[str, Sequence[Any]]) -> tuple[AxisValues, ...]:
 def _columns(name: str, values: Sequence[Any]) -> dict[str, list[float]]:
     """The values of an axis as numbers."""
     if name != "schedule":
-        return {name: [_number(name, value) for value in values]}
+        return {name: [number_of(name, value) for value in values]}
     return {
         "schedule": [SCHEDULES.index(schedule) for schedule, _ in values],
         "interleave": [chunks for _, chunks in values],
     }
 
 
-def _number(name: str, value: Any) -> float:
+def number_of(name: str, value: Any) -> float:
     """A value of an axis as a number: the position of a word, and 0 for ``None``."""
     if name in WORDS:
         return WORDS[name].index(value)
     return 0 if value is None else value + 0
+
+
+def checked(name: str, value: Any) -> Any:
+    """A value of an axis or a column, as a layout has it; names may be given by their positions, flags as 0 and 1.
+
+    Raises:
+        UsageError: It is not a value of the field.  Whether counts are positive is not checked.
+    """
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    is_whole = is_number and float(value).is_integer()
+    if name in WORDS:
+        names = WORDS[name]
+        if is_whole and 0 <= value < len(names):
+            return names[int(value)]
+        if value in names:
+            return value
+        raise UsageError(f"{name} is {value!r}; expected one of {', '.join(names)}")
+    if name in OPTIONAL and (value is None or value != value):  # noqa: PLR0124  # NaN
+        return None
+    if name in FLAGS:
+        valid, expected = isinstance(value, (bool, np.bool_)) or (is_number and value in {0, 1}), "True or False"
+    elif name in RATIOS:
+        valid, expected = is_number and 1.0 <= value < math.inf, "a number of at least 1"
+    elif name in LEVELS:
+        valid, expected = is_whole and 0 <= value <= LEVELS[name], f"an integer from 0 to {LEVELS[name]}"
+    else:
+        valid, expected = is_whole, "an integer"
+    if not valid:
+        raise UsageError(f"{name} is {value!r}; expected {expected}")
+    return bool(value) if name in FLAGS else float(value) if name in RATIOS else int(value)
 
 
 _RANK_COUNT, _UNKNOWN, _SLOWER = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unknown-figure", "slower"))
