@@ -272,7 +272,7 @@ def _completed(search: Search, parts: list[PartResult]) -> list[PartResult]:
     for one in [*sorted(parts, key=lambda r: (r.first, -r.last)), None]:
         first = search.size if one is None else one.first
         if first > end:
-            done.append(PartResult({}, end, first, search.kept(end, first)))
+            done.append(PartResult(end, first, search.kept(end, first)))
         if one is not None and one.last > end:
             done.append(one)
             end = one.last

@@ -78,8 +78,8 @@ def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
             torus = where(level.axes[0].line > 0.0, share, torus)
     return Exchange(
         shares,
-        tuple(level.seconds_per_byte / carried(machine, level, n, stride) for level in machine.levels),
-        tuple(level.seconds_per_byte * across(machine, level, n, stride) for level in machine.levels),
+        tuple(level.seconds_per_byte / carried(level, n, stride) for level in machine.levels),
+        tuple(level.seconds_per_byte * across(level, n, stride) for level in machine.levels),
         torus,
         where(n > 1.0, hop, 0.0),
         unknown,

@@ -218,7 +218,7 @@ def test_damaged_results_are_rejected(tmp_path) -> None:
 def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
     search = SEARCHES["training"]
     ends = [(first, search.size if last is None else last % search.size) for first, last in ends]
-    results = [PartResult({}, *each, search.selection.empty()) for each in ends]
+    results = [PartResult(*each, search.selection.empty()) for each in ends]
     if not fault:
         merged(search, results)
         return

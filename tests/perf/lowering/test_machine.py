@@ -125,4 +125,4 @@ def test_without_a_rate_for_a_type_nothing_is_said():
 def test_a_group_in_a_torus_uses_the_links_along_its_dimensions(on, n, stride, share) -> None:
     numbers = machine(lower(everything(), on), IDEAL, "bf16")
 
-    assert share == pytest.approx(carried(numbers, numbers.levels[1], float(n), float(stride)), rel=1e-12)
+    assert share == pytest.approx(carried(numbers.levels[1], float(n), float(stride)), rel=1e-12)

@@ -63,7 +63,7 @@ def test_an_ideal_step_has_the_least_traffic() -> None:
     "given", [{"imbalance": 0.5}, {"imbalance": [1.0, np.nan]}, {"capacity_factor": [1.0, np.inf]}]
 )
 def test_loads_that_are_none(given) -> None:
-    with pytest.raises(UsageError, match="not a number of at least 1"):
+    with pytest.raises(UsageError, match="expected a number of at least 1"):
         rows([estimator("mixtral", SYSTEMS[0])], 0, seq=2048, global_batch=256, **given)
     (name, values), *_ = given.items()
     with pytest.raises(UsageError, match=name):

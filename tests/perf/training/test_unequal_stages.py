@@ -169,7 +169,8 @@ def executed_with_output(schedule: str, p: int, m: int, times: dict[str, float],
 
 def taken(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[float, float]) -> float:
     """The same by the bubble."""
-    bubble = v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), *times.values(), 0.0, *output)
+    pipeline = Pipeline(float(p), 1.0, V_SHAPED.index(schedule) + 1.0, 0.0, 2.0 * p, 0.0, float(m))
+    bubble = v_shaped_bubble(pipeline, Times(*times.values(), 0.0, 0.0, *output), 2.0)
     return 2 * m * sum(times.values()) + m * sum(output) + bubble
 
 

@@ -35,13 +35,11 @@ class PartResult:
     """Results of a part of a search.
 
     Attributes:
-        header: What it is a result of; see :attr:`trnspec.evaluators.searching.space.Search.header`.
         first: The first configuration.
         last: The number after the last.
         kept: What was kept.
     """
 
-    header: dict[str, Any]
     first: int
     last: int
     kept: Selected
@@ -144,7 +142,7 @@ def load(search: Search, header: FilePath) -> PartResult:
         raise UsageError(
             f"{header}: altered: {kept.evaluated:,} configurations are counted, not {about['last'] - about['first']:,}"
         )
-    return PartResult(about, about["first"], about["last"], kept)
+    return PartResult(about["first"], about["last"], kept)
 
 
 _KEYS = frozenset(

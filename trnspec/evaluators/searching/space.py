@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import pickle
 from collections.abc import Callable, Mapping
 from concurrent.futures import as_completed
 from contextlib import contextmanager
@@ -194,12 +193,10 @@ def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected
 
 def _parts(search: Search, ends: tuple[int, int], executor: Executor, parts: int) -> Iterator[tuple[Selected, int]]:
     """Selections from parts of a range, as an executor completes them, each with the number of its configurations."""
-    packed = pickle.dumps(search)
-    key = hashlib.sha256(packed).hexdigest()
     first, size = ends[0], ends[1] - ends[0]
     count = max(1, min(parts, size))
     cuts = [first + size * number // count for number in range(count + 1)]
-    futures = {executor.submit(evaluated, key, packed, low, high): high - low for low, high in itertools.pairwise(cuts)}
+    futures = {executor.submit(search.kept, low, high): high - low for low, high in itertools.pairwise(cuts)}
     try:
         for future in as_completed(futures):
             try:
@@ -209,22 +206,6 @@ def _parts(search: Search, ends: tuple[int, int], executor: Executor, parts: int
     finally:
         for future in futures:
             future.cancel()
-
-
-def evaluated(key: str, packed: bytes, first: int, last: int) -> Selected:
-    """Selection from a range of the configurations of a search, in the process of a worker."""
-    return _unpacked(key, packed).kept(first, last)
-
-
-_UNPACKED: dict[str, Search] = {}
-
-
-def _unpacked(key: str, packed: bytes) -> Search:
-    """The search that was pickled, read once in a process."""
-    if key not in _UNPACKED:
-        _UNPACKED.clear()
-        _UNPACKED[key] = pickle.loads(packed)  # noqa: S301  # from the process that submits the part
-    return _UNPACKED[key]
 
 
 RETRIES = 10

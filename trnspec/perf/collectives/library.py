@@ -137,7 +137,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
     shares, levels = unit_shares(machine, n, stride), machine.levels
     inverse, local_share = shares[-1], shares[-2]
     on = [near - far for near, far in itertools.pairwise(shares)]
-    bytes_ = [level.seconds_per_byte / carried(machine, level, n, stride) for level in levels]
+    bytes_ = [level.seconds_per_byte / carried(level, n, stride) for level in levels]
     unknown = sum(part * level.unknown for part, level in zip(on, levels, strict=True))
     # Members within a unit that needs no network, and such units.
     local, units = 1.0 / local_share, n * local_share
@@ -155,8 +155,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         within = [inverse / share for share in shares]
         blocks = [far - near for near, far in itertools.pairwise(within)]
         loads = [
-            part
-            * (level.seconds_per_byte * detour(machine, level, n, stride) if level.axes else level.seconds_per_byte)
+            part * (level.seconds_per_byte * detour(level, n, stride) if level.axes else level.seconds_per_byte)
             for part, level in zip(blocks, levels, strict=True)
         ]
         return CollectiveShape(steps(local), steps(units), reduce(larger, loads[:-1]), loads[-1], 0.0, unknown)

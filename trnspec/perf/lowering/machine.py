@@ -248,6 +248,7 @@ class LevelCosts:
         reduces: 1 where its switches reduce and multicast.
         unknown: 1 where the rate is not published, or there is no such level.
         chips_inside: Chips of a unit inside.
+        chip_share: One over the ranks of a chip.
         axes: The dimensions of a torus or mesh, innermost first.
     """
 
@@ -258,6 +259,7 @@ class LevelCosts:
     reduces: Number = 0.0
     unknown: Number = 0.0
     chips_inside: Number = 1.0
+    chip_share: Number = 1.0
     axes: tuple[TorusAxis, ...] = ()
 
 
@@ -323,6 +325,7 @@ def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str) -> Machin
                 reduces=1.0 if level is not None and level.reduces and levels else 0.0,
                 unknown=0.0 if level is not None and level.rate else 1.0,
                 chips_inside=chips_inside,
+                chip_share=levels[0].share if levels else 1.0,
                 axes=_axes(None if level is None else level.shape, chips_below) if has_axes else (),
             )
         )
@@ -442,7 +445,7 @@ def group(machine: Machine, n: Number, stride: Number) -> GroupCost:
     unknown: Number = 0.0
     for level, (near, far) in zip(machine.levels, pairwise(unit_shares(machine, n, stride)), strict=True):
         part, others = near - far, near / far - 1.0
-        byte = level.seconds_per_byte / carried(machine, level, n, stride)
+        byte = level.seconds_per_byte / carried(level, n, stride)
         gather = larger(gather, part * byte)
         reduce = larger(reduce, (2.0 * part - level.reduces * larger(near - 3.0 * far, 0.0)) * byte)
         # The first message, and each further step of a ring.
@@ -463,7 +466,7 @@ def same_links(machine: Machine, inner: Number, outer: Number, stride: Number) -
     return same
 
 
-def carried(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Number:
+def carried(level: LevelCosts, n: Number, stride: Number) -> Number:
     """Share of a chip's rate in a torus or mesh that a group can use while all groups of its kind communicate.
 
     Chips are numbered with the innermost dimension fastest.  A group uses the links along the dimensions in which it has
@@ -471,18 +474,17 @@ def carried(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> N
     within a dimension share its links.  No cut of the fabric allows more (Dally and Towles 2004, section 3.3).
 
     Args:
-        machine: Compute and communication of a rank.
         level: The level.
         n: Ranks of the group.
         stride: Distance of neighbouring ranks.
     """
     share: Number = 0.0
-    for links, _ in _along(machine, level, n, stride):
+    for links, _ in _along(level, n, stride):
         share = share + links
     return where(share > 0.0, share, 1.0)
 
 
-def across(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Number:
+def across(level: LevelCosts, n: Number, stride: Number) -> Number:
     """Time of an all-to-all within a torus or mesh over that of its bytes at a chip's whole rate, all groups at work.
 
     Of ``m`` chips in a row, half of the bytes of one half cross the middle: about ``m/4`` of a chip's buffer over the links
@@ -490,47 +492,45 @@ def across(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Nu
     equal shares over all shortest paths none of the links carries more.
 
     Args:
-        machine: Compute and communication of a rank.
         level: The level.
         n: Ranks of the group.
         stride: Distance of neighbouring ranks.
     """
     slowest: Number = 0.0
-    for links, row in _along(machine, level, n, stride):
+    for links, row in _along(level, n, stride):
         half = floor(0.5 * row)
         crossing = half * (row - half) / row
         slowest = larger(slowest, where(links > 0.0, crossing / where(links > 0.0, links, 1.0), 0.0))
     return slowest
 
 
-def detour(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Number:
+def detour(level: LevelCosts, n: Number, stride: Number) -> Number:
     """Time of an all-to-all within a torus or mesh over that of the same bytes to neighbours; at least 1.
 
     Arguments are those of :func:`across`.
     """
     members: Number = 1.0
     share: Number = 0.0
-    for links, row in _along(machine, level, n, stride):
+    for links, row in _along(level, n, stride):
         members, share = members * row, share + links
     leaving = 1.0 - 1.0 / members
     least = 1.0 / where(share > 0.0, share, 1.0)
-    crossing = across(machine, level, n, stride) / where(leaving > 0.0, leaving, 1.0)
+    crossing = across(level, n, stride) / where(leaving > 0.0, leaving, 1.0)
     return larger(least, where(leaving > 0.0, crossing, 1.0))
 
 
-def towards(machine: Machine, level: LevelCosts, stride: Number) -> Number:
+def towards(level: LevelCosts, stride: Number) -> Number:
     """Share of a chip's rate in a torus or mesh that a message to the chip at a distance can use while all chips send one.
 
     The links of one direction along the dimension in which the next chip is; each carries the messages of the chips that are
     between them, too.  No more links cross the cut between those chips and the next ones.
 
     Args:
-        machine: Compute and communication of a rank.
         level: The level.
         stride: Distance in ranks.
     """
     share: Number = 1.0
-    first, inside = stride * machine.levels[0].share, level.chips_inside
+    first, inside = stride * level.chip_share, level.chips_inside
     for axis in level.axes:
         along = (axis.line > 0.0) & ((first >= inside) & (first < inside * axis.chips))
         share = where(along, axis.line * inside / first, share)
@@ -557,16 +557,16 @@ def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Numb
         # 1 where the pipeline extends beyond a unit of the level.
         beyond = 0.0 if level is machine.levels[-1] else smaller(1.0, ceil(span * level.share - 1.0))
         part, reached = reached - beyond, beyond
-        byte = byte + part * (level.seconds_per_byte / towards(machine, level, stride))
+        byte = byte + part * (level.seconds_per_byte / towards(level, stride))
         hop = hop + part * level.hop
         unknown = unknown + part * level.unknown
     used = smaller(stages - 1.0, 1.0)
     return 2.0 * used * (machine.achieved.send + hop), 2.0 * used * byte, used * unknown
 
 
-def _along(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:
+def _along(level: LevelCosts, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:
     """For each dimension the share of a chip's rate that a group has along it, and the chips of the group in a row."""
-    first, inside = stride * machine.levels[0].share, level.chips_inside
+    first, inside = stride * level.chip_share, level.chips_inside
     for axis in level.axes:
         reach = smaller(axis.chips, larger(1.0, n * first / inside))
         skip = smaller(axis.chips, larger(1.0, first / inside))

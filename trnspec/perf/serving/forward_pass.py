@@ -438,7 +438,7 @@ def pipeline_messages(
     byte, hop, unknown = last.seconds_per_byte, last.hop, last.unknown
     for level in reversed(inner):
         within = span * level.share <= 1.0
-        byte = where(within, level.seconds_per_byte / towards(machine, level, stride), byte)
+        byte = where(within, level.seconds_per_byte / towards(level, stride), byte)
         hop, unknown = where(within, level.hop, hop), where(within, level.unknown, unknown)
     time = (plan.pp - 1.0) * (serving.call + hop + message / plan.tp * byte / serving.link)
     return time, where(plan.pp > 1.0, unknown, 0.0)

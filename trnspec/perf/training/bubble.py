@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from attrs import evolve
+from attrs import astuple, evolve
 
 from trnspec.perf.ops import Number, collapsed, floor, larger, smaller, where
 from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, Times, executed
@@ -57,12 +57,7 @@ def equal_bubble(pipeline: Pipeline, layer: Times, layers: Number, needed: Numbe
         return bubble
     executed_: Number = 0.0
     if np.any(v_shape):
-        forward = layers * layer.forward + 0.5 * layer.send
-        passes = 0.5 * forward, 0.5 * (fwd_bwd - weights - forward), 0.5 * weights, 0.5 * layers * layer.movable
-        output = layer.output, layer.output_inputs
-        narrowed = _narrowed(needed, v_shape, pipeline.stages, pipeline.microbatches, *passes, *output)
-        stages = where(narrowed, pipeline.stages, 1.0)
-        executed_ = v_shaped_bubble(v_shape, stages, pipeline.microbatches, *passes, *output)
+        executed_ = v_shaped_bubble(pipeline, layer, layers, needed)
         if np.all(v_shape > 0.0):
             return executed_
     filled = smaller(pipeline.microbatches - 1.0, deferred) * weights
@@ -317,34 +312,23 @@ _EXTENDED = 1.0, 1.005
 """The same of V-shaped schedules with more microbatches: one in 5,000 was too short, by 0.3 %."""
 
 
-def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # times of passes
-    v_shape: Number,
-    stages: Number,
-    microbatches: Number,
-    forward: Number,
-    inputs: Number,
-    weights: Number,
-    movable: Number = 0.0,
-    output: Number = 0.0,
-    output_inputs: Number = 0.0,
-) -> Number:
+def v_shaped_bubble(pipeline: Pipeline, layer: Times, layers: Number, needed: Number = True) -> Number:  # noqa: FBT002  # as above
     """The pipeline bubble of V-shaped schedules with equal stages [s]: how much longer they take than the first stage computes.
 
-    Args:
-        v_shape: Number of the schedule in :data:`~trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others, whose bubble is 0.
-        stages: Pipeline stages; the bubble is 0 beyond those that are executed.
-        microbatches: Microbatches; the whole ones count.
-        forward: Forward pass of a chunk [s].
-        inputs: Gradients of the inputs of a chunk [s].
-        weights: Gradients of the weights of a chunk [s].
-        movable: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
-        output: The output forward [s], which the first stage has after its second chunk.
-        output_inputs: The same backward [s].
+    It is 0 for other schedules, and beyond the stages that are executed.  Arguments are those of :func:`equal_bubble`.
     """
-    pipeline = Pipeline(stages, 1.0, v_shape, 0.0, 2.0 * stages, 0.0, microbatches)
-    times = Times(forward, inputs, weights, movable, 0.0, output, output_inputs)
-    span = executed(pipeline, times, equal=True)
-    busy = 2.0 * (forward + inputs + weights) + (output + output_inputs)
-    idle = span - larger(1.0, floor(microbatches)) * busy
+    weights, fwd_bwd = layers * layer.weights, layers * layer.fwd_bwd + layer.send
+    forward = layers * layer.forward + 0.5 * layer.send
+    # A chunk is half of a stage; the first stage has the output, after its second chunk.
+    passes = 0.5 * forward, 0.5 * (fwd_bwd - weights - forward), 0.5 * weights, 0.5 * layers * layer.movable
+    chunk = Times(*passes, 0.0, layer.output, layer.output_inputs)
+    narrowed = _narrowed(
+        needed, pipeline.v_shape, pipeline.stages, pipeline.microbatches, *astuple(chunk, recurse=False)
+    )
+    stages = where(narrowed, pipeline.stages, 1.0)
+    chunks = Pipeline(stages, 1.0, pipeline.v_shape, 0.0, 2.0 * stages, 0.0, pipeline.microbatches)
+    span = executed(chunks, chunk, equal=True)
+    busy = 2.0 * chunk.fwd_bwd + (chunk.output + chunk.output_inputs)
+    idle = span - larger(1.0, floor(pipeline.microbatches)) * busy
     # Sums in another order differ by rounding.
     return where(idle > _ROUNDING * span, idle, 0.0)
