@@ -13,7 +13,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
-from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
@@ -213,7 +213,7 @@ def _claimed(node: Node[Any], path: Path) -> Iterator[Quantity]:
     """What other sources say of a figure."""
     for index, claim in enumerate(node.claims):
         value = Site(node, path, index).value
-        if path in claimed_paths(claim.at) and isinstance(value, Quantity):
+        if path in spread(claim.at) and isinstance(value, Quantity):
             yield value
 
 
@@ -496,7 +496,7 @@ def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
         older = graph.find(ratio.over)
         if older is None or ratio.verdict not in RATIO_AGREES:
             continue
-        for path in claimed_paths(ratio.of):
+        for path in spread(ratio.of):
             if figure_at(node, path) is not None and figure_at(older, path) is not None:
                 yield from ((node.name, path), (older.name, path), (node.name, ("spec", "ratios", index, "says")))
 
@@ -562,7 +562,7 @@ def _differs(node: Node[Any], index: int) -> bool:
     claim = node.claims[index]
     if claim.verdict == "other-scope":
         return False
-    for path in claimed_paths(claim.at)[:1]:
+    for path in spread(claim.at)[:1]:
         one, two = Site(node, path, index).value, Site(node, path).value
         if isinstance(one, Quantity) and isinstance(two, Quantity) and one.value and two.value:
             low, high = sorted((one.value, two.value))

@@ -12,14 +12,13 @@ from attrs import frozen
 
 from tests.support.programs import DATA, ROOT
 from trnspec.api import graph as load
-from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import inherited
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import dotted, leaves
+from trnspec.model.reflection import dotted, leaves, spread
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.yaml import Path
@@ -65,7 +64,7 @@ def sayings(node: Node[Any]) -> Iterator[Saying]:
                     node.name, dotted(path), value.name if isinstance(value, Ref) else value, source, where or ""
                 )
     for claim in node.claims:
-        for path in claimed_paths(claim.at):
+        for path in spread(claim.at):
             yield Saying(node.name, dotted(path), claim.says, claim.source.name, claim.where or "")
 
 

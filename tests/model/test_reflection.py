@@ -211,8 +211,8 @@ def test_spread_makes_every_combination_in_order(steps):
     paths = [()]
     for words in steps:
         paths = [(*path, word) for path in paths for word in words]
-    assert spread(text) == paths
-    assert [spread(dotted(path)) for path in paths] == [[path] for path in paths]
+    assert list(spread(text)) == paths
+    assert [spread(dotted(path)) for path in paths] == [(path,) for path in paths]
 
 
 def classes() -> Iterator[type]:

@@ -17,7 +17,6 @@ from trnspec.checks.reconcile.hints import shown
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
-from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
@@ -35,6 +34,7 @@ from trnspec.cli.render import (
 )
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import dotted
 from trnspec.text_table import Column, TextTable, escape, plural, table, wrapped
 
@@ -176,7 +176,7 @@ def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[
     """
     documents: set[str] = set()
     paths: list[str] = []
-    claimed = {dotted(path[1:]) for node in known for claim in node.claims for path in claimed_paths(claim.at)}
+    claimed = {dotted(path[1:]) for node in known for path in claims_at(node)}
     every = sorted({*figure_paths(), *claimed})
     for name in names:
         path = name.removeprefix("spec.")

@@ -9,10 +9,11 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.provenance import claims_at
 from trnspec.graph.quotes import draws, power_documents
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
-from trnspec.model.reflection import ObjectShape, spread, value_at
+from trnspec.model.reflection import ObjectShape, value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 
@@ -202,4 +203,4 @@ def _stated(graph: Graph, node: Node[Any], path: tuple[str, ...]) -> bool:
 def _claimed(graph: Graph, node: Node[Any], path: tuple[str, ...]) -> bool:
     if path == _POWER and power_documents(graph, node):
         return True
-    return any(("spec", *path) in spread(claim.at) for claim in node.claims)
+    return ("spec", *path) in claims_at(node)

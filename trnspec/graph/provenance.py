@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from trnspec.evidence import UsedFigure
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
+from trnspec.model.reflection import ObjectShape, dotted, spread, value_at, with_value
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import render
 from trnspec.short_repr import abbreviated
@@ -181,45 +182,33 @@ def stated(graph: Graph, node: Node[Any], path: Path, figure: Figure) -> Stated:
     )
 
 
+@functools.lru_cache(maxsize=512)
+def claims_at(node: Node[Any]) -> Mapping[Path, list[int]]:
+    """The indices of the claims of a document by the paths that they are about."""
+    indices: dict[Path, list[int]] = {}
+    for index, claim in enumerate(node.claims):
+        for path in dict.fromkeys(spread(claim.at)):
+            indices.setdefault(path, []).append(index)
+    return indices
+
+
 @cached_by_graph
 def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[ConflictingValue, ...]]:
     """Every claim of a document by the path it is about, including paths without an adopted value."""
-    claims: dict[Path, tuple[ConflictingValue, ...]] = {}
+    values = []
     for claim in node.claims:
-        source = graph.find(claim.source)
-        value = ConflictingValue(
-            str(claim.says),
-            claim.source.name,
-            "" if source is None else source.spec.as_of,
-            claim.where or "",
-            claim.verdict or "agrees",
-            claim.reason or "",
-        )
-        for path in spread(claim.at):
-            claims[path] = (*claims.get(path, ()), value)
-    return claims
+        as_of = "" if (source := graph.find(claim.source)) is None else source.spec.as_of
+        verdict, reason = claim.verdict or "agrees", claim.reason or ""
+        values.append(ConflictingValue(str(claim.says), claim.source.name, as_of, claim.where or "", verdict, reason))
+    return {path: tuple(values[index] for index in indices) for path, indices in claims_at(node).items()}
 
 
 def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
     """The fields of a spec, in which every figure is replaced by one with provenance."""
-    known = figures(graph, node)
-    fields = ObjectShape(type(node.spec)).fields
-    return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), known) for name, f in fields.items()}
-
-
-def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[str, Stated]) -> Any:
-    if value is None:
-        return None
-    if isinstance(shape, FigureShape):
-        return figures[dotted(path[1:])]
-    if isinstance(shape, ObjectShape):
-        parts = {n: _replaced(getattr(value, n), f.shape, (*path, n), figures) for n, f in shape.fields.items()}
-        return evolve(value, **parts)
-    if isinstance(shape, ListShape):
-        return tuple(_replaced(v, shape.item, (*path, i), figures) for i, v in enumerate(value))
-    if isinstance(shape, MapShape):
-        return {k: _replaced(v, shape.value, (*path, k), figures) for k, v in value.items()}
-    return value
+    spec = node.spec
+    for path, figure in graph.figures(node).items():
+        spec = with_value(spec, path[1:], stated(graph, node, path, figure))
+    return {name: getattr(spec, name) for name in ObjectShape(type(spec)).fields}
 
 
 def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:

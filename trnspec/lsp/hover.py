@@ -72,7 +72,7 @@ def _values(path: Path, node: Node[Any], graph: Graph) -> Iterator[str]:
     if path[:1] == ("claims",) and len(path) > 2:
         paths = paths_named(value_at_data(node, ("claims", path[1], "at")))
     else:
-        paths = [path]
+        paths = (path,)
     for each in paths:
         for length in range(len(each), 1, -1):
             fact = every.get(dotted(each[1:length]))
@@ -81,12 +81,12 @@ def _values(path: Path, node: Node[Any], graph: Graph) -> Iterator[str]:
                 break
 
 
-def paths_named(text: object) -> list[Path]:
+def paths_named(text: object) -> tuple[Path, ...]:
     """The paths that a text of a document names; none where it is invalid."""
     try:
-        return spread(text) if isinstance(text, str) else []
+        return spread(text) if isinstance(text, str) else ()
     except ValueError:
-        return []
+        return ()
 
 
 def value_at_data(node: Node[Any], path: Path) -> Any:

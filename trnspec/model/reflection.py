@@ -488,7 +488,8 @@ def steps_of(text: str) -> Path:
     return tuple(int(step) if step.isascii() and step.isdigit() else step for step in text.split("."))
 
 
-def spread(text: str) -> list[Path]:
+@functools.lru_cache(maxsize=4096)  # the paths of claims are read by many rules
+def spread(text: str) -> tuple[Path, ...]:
     """The paths that a text with alternatives names: ``spec.peak.dense.{bf16,fp16}`` names two.
 
     Raises:
@@ -503,4 +504,4 @@ def spread(text: str) -> list[Path]:
         if len(paths) * len(words) > MOST_PATHS:
             raise ValueError(f"{text!r} names more than {MOST_PATHS} paths")
         paths = [(*path, int(word) if word.isdigit() else word) for path in paths for word in words]
-    return paths
+    return tuple(paths)

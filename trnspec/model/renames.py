@@ -26,7 +26,7 @@ from trnspec.model.reflection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from trnspec.yaml import Path
 
@@ -99,11 +99,11 @@ def current_text(spec: type, text: str, *, groups: bool = True) -> str:
         return text
     if any(path[:1] != ("spec",) for path in paths):
         return text
-    present = [("spec", *current(spec, path[1:], groups=groups)) for path in paths]
+    present = tuple(("spec", *current(spec, path[1:], groups=groups)) for path in paths)
     return text if present == paths else _joined(present) or text
 
 
-def _joined(paths: list[Path]) -> str:
+def _joined(paths: Sequence[Path]) -> str:
     """Several paths as one text with braces; empty where that is not possible."""
     if len({len(path) for path in paths}) != 1:
         return ""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.provenance import claims_at
 from trnspec.graph.quotes import quoted_facts
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue
-from trnspec.model.reflection import dotted, spread, steps_of
+from trnspec.model.reflection import dotted, steps_of
 from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
@@ -141,12 +142,10 @@ def line_of(node: Node[Any], path: tuple[str | int, ...]) -> int:
 
 def _claim_lines(node: Node[Any]) -> dict[str, list[int]]:
     """The lines of the claims about each path, in the order of the file."""
-    lines: dict[str, list[int]] = {}
-    for index, claim in enumerate(node.claims):
-        line = line_of(node, node.claim_path(index))
-        for path in spread(claim.at):
-            lines.setdefault(dotted(path[1:]), []).append(line)
-    return lines
+    return {
+        dotted(path[1:]): [line_of(node, node.claim_path(index)) for index in indices]
+        for path, indices in claims_at(node).items()
+    }
 
 
 def _of_figure(figure: Stated) -> dict[str, Any]:

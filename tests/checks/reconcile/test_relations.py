@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.rules import bare, claim, shipped
-from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.checks.reconcile.relations import relations
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
 
@@ -85,17 +85,3 @@ def test_a_claim_represents_a_total_that_is_not_adopted():
 
     assert [str(r.total.value) for r in relations(graph) if not r.holds] == ["3,200 Gbps"]
     assert [r for r in relations(judged) if not r.holds] == []
-
-
-@pytest.mark.parametrize(
-    ("at", "paths"),
-    [
-        ("spec.memory.capacity", [("spec", "memory", "capacity")]),
-        ("spec.peak.dense.{bf16,fp16}", [("spec", "peak", "dense", "bf16"), ("spec", "peak", "dense", "fp16")]),
-        ("spec.fabric.topology.levels.0.count", [("spec", "fabric", "topology", "levels", 0, "count")]),
-        ("spec.peak.{dense", []),
-        ("spec.peak.dense}", []),
-    ],
-)
-def test_the_paths_of_a_claim(at, paths):
-    assert list(claimed_paths(at)) == paths

@@ -5,7 +5,6 @@ The rules, with their reasons, are in ``docs/reference/dates.md``.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from attrs import evolve, field, frozen
 from trnspec.catalog.versions.changes import set_at
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, references
-from trnspec.graph.provenance import inherited
+from trnspec.graph.provenance import claims_at, inherited
 from trnspec.loading.schema.prune import is_needed, prune
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim, Node
@@ -40,7 +39,7 @@ from trnspec.quantities.quantity import Quantity, parse_or_none
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from trnspec.model.annotations import Pattern
     from trnspec.model.ref import Ref
@@ -164,14 +163,9 @@ class _Dated:
             if target is Source and source is not None:
                 yield end(source.spec.as_of), source.name
 
-    @functools.cached_property
-    def _claims_by_path(self) -> Mapping[Path, list[Claim]]:
-        """The claims by the paths they are about."""
-        claims: dict[Path, list[Claim]] = {}
-        for claim in self.node.claims:
-            for path in spread(claim.at):
-                claims.setdefault(path, []).append(claim)
-        return claims
+    def _claims_on(self, path: Path) -> list[Claim]:
+        """The claims that are about a path."""
+        return [self.node.claims[index] for index in claims_at(self.node).get(path, ())]
 
     def _source(self, name: str) -> Source | None:
         node = self.graph.lookup(name, Source)
@@ -188,7 +182,7 @@ class _Dated:
     def _paths(self) -> Iterator[Path]:
         """The paths of the figures, counts and texts of the document, and those that only claims are about."""
         spec = self.node.spec
-        yield from dict.fromkeys((*(p for p, _, _ in leaves(spec, ("spec",))), *self._claims_by_path))
+        yield from dict.fromkeys((*(p for p, _, _ in leaves(spec, ("spec",))), *claims_at(self.node)))
 
     def _chosen(self, path: Path) -> _DatedClaim | None:
         """The claim to adopt at a path; ``None`` keeps the value, or records it as lost."""
@@ -216,7 +210,7 @@ class _Dated:
         return max((c for c in candidates if _same(c, deciding)), key=lambda c: c.near)
 
     def _candidates(self, path: Path, shape: Shape) -> Iterator[_DatedClaim]:
-        for claim in self._claims_by_path.get(path, ()):
+        for claim in self._claims_on(path):
             source = self._source(claim.source.name)
             if claim.verdict not in (*_CURRENT, _SUPERSEDED) or source is None:
                 continue
@@ -227,7 +221,7 @@ class _Dated:
 
     def _later(self, path: Path, figure: Figure) -> str:
         """The message with the date at which a figure was first published."""
-        names = [c.source.name for c in self._claims_by_path.get(path, ()) if c.verdict in (*_CURRENT, _SUPERSEDED)]
+        names = [c.source.name for c in self._claims_on(path) if c.verdict in (*_CURRENT, _SUPERSEDED)]
         ref = _cited(self.node, path, figure)
         names += [ref.name] if ref is not None else []
         dates = sorted((end(date), name) for name in names if (date := self._date(name)))

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import unknown_name
 from trnspec.graph.facts import joined
-from trnspec.graph.provenance import Stated, figures
+from trnspec.graph.provenance import Stated, claims_at, figures
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of
 from trnspec.quantities.quantity import Quantity, parse, parse_or_none
 from trnspec.short_repr import short_repr
@@ -231,7 +231,8 @@ def _is_same(change: Change, before: Node[Any], after: Node[Any]) -> bool:
 def _judgement(after: Node[Any], at: str, figure: Stated) -> tuple[str, str]:
     """The verdict of the new side on the old figure, preferably on the claim of the same source, and its reason."""
     path: Path = ("spec", *steps_of(at))
-    claims = [c for c in after.claims if c.verdict is not None and path in spread(c.at) and _says(c, figure.value)]
+    about = (after.claims[index] for index in claims_at(after).get(path, ()))
+    claims = [c for c in about if c.verdict is not None and _says(c, figure.value)]
     same_source = [c for c in claims if c.source.name == figure.source_name]
     best: Claim | None = next(iter([*same_source, *claims]), None)
     return ("", "") if best is None else (best.verdict or "", best.reason or "")

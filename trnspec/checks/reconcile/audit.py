@@ -9,13 +9,13 @@ from attrs import field, frozen
 from trnspec.checks.reconcile.conflicts import causes, conflicts
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.judge import Outcome, outcome
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums, sums_by_source
+from trnspec.checks.reconcile.relations import AGREES, relations, sums, sums_by_source
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import inherited
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Interval, Quantity, render
 from trnspec.text_table import plural
@@ -204,7 +204,7 @@ def _words(graph: Graph) -> Iterator[Disagreement]:
         for index, claim in enumerate(node.claims):
             if str(claim.says).lower() not in NO_FIGURE or claim.verdict not in AGREES:
                 continue
-            path = (*claimed_paths(claim.at)[0], "bandwidth")
+            path = (*spread(claim.at)[0], "bandwidth")
             adopted = _adopted(graph, node, path, {})[0]
             published = "was published elsewhere" if adopted is not None else "was not published"
             yield Disagreement(
@@ -243,7 +243,7 @@ def _disagreement(
     graph: Graph, node: Node[Any], indices: list[int], skeletons: dict[tuple[str, Path], Relation]
 ) -> Disagreement:
     claim = node.claims[indices[0]]
-    paths = claimed_paths(claim.at)
+    paths = spread(claim.at)
     path = next((p for p in paths if figure_at(node, p) is not None), paths[0])
     adopted, interval, terms = _adopted(graph, node, path, skeletons)
     site = Site(node, path, indices[0])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
-from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
+from trnspec.checks.reconcile.relations import AGREES, failing, sums
 from trnspec.checks.reconcile.sites import PartsTerm, Site, claimed
 from trnspec.checks.reconcile.suspects import Suspect, precedence
 from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding
@@ -102,13 +103,11 @@ def causes(conflict: Conflict, graph: Graph) -> list[Explanation]:
 
 def _open(node: Node[Any]) -> dict[Path, list[int]]:
     """The claims without a verdict, by path, for figures and counts that have no adopted value."""
-    indices: dict[Path, list[int]] = {}
-    spec: Any = type(node.spec)
-    for index, claim in enumerate(node.claims):
-        for path in claimed_figures(spec, claim.at) if claim.verdict in AGREES else ():
-            if figure_at(node, path) is None and _measures(Site(node, path, index)):
-                indices.setdefault(path, []).append(index)
-    return indices
+    return {
+        path: [i for i in indices if node.claims[i].verdict in AGREES and _measures(Site(node, path, i))]
+        for path, indices in claims_at(node).items()
+        if figure_at(node, path) is None
+    }
 
 
 def _measures(site: Site) -> bool:

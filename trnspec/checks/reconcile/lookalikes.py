@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.relations import claimed_paths, is_supported
+from trnspec.checks.reconcile.relations import is_supported
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.provenance import claims_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.quantities.quantity import Qualifier, Quantity
@@ -161,10 +162,10 @@ def figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tupl
 def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:
     """The claims on the figure; sources with the same value and verdict are grouped."""
     claims: dict[tuple[Quantity, str], list[str]] = {}
-    for index, claim in enumerate(site.node.claims):
-        there = Site(site.node, site.path, index)
+    for index in claims_at(site.node).get(site.path, ()):
+        claim, there = site.node.claims[index], Site(site.node, site.path, index)
         value = there.value
-        if there.key != suspect.key and isinstance(value, Quantity) and site.path in claimed_paths(claim.at):
+        if there.key != suspect.key and isinstance(value, Quantity):
             claims.setdefault((value, claim.verdict or "agrees"), []).append(claim.source.name)
     for (quantity, verdict), sources in claims.items():
         words = f"this is the value of {_and_others(sources)} for {dotted(site.path[1:])} ({verdict})"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.checks.reconcile.audit import Disagreement
-from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.graph.facts import facts
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import RANKS, Source
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Overview:
 def paths_of(disagreement: Disagreement) -> tuple[str, ...]:
     """The paths of a disagreement below ``spec``, with the alternatives of a claim written out."""
     parts = re.split(r",\s+", disagreement.at)
-    return tuple(dotted(path).removeprefix("spec.") for part in parts for path in claimed_paths(part))
+    return tuple(dotted(path).removeprefix("spec.") for part in parts for path in spread(part))
 
 
 def is_at(path: str, wanted: Iterable[str]) -> bool:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.relations import claimed_paths, site
+from trnspec.checks.reconcile.relations import site
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.composition import chips
+from trnspec.graph.provenance import claims_at
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
@@ -77,10 +78,10 @@ def _values(node: Node[Any], path: str) -> Iterator[tuple[Site, str]]:
     own = site(node, path)
     if own.value is not None:
         yield own, ""
-    for index, claim in enumerate(node.claims):
+    for index in claims_at(node).get(own.path, ()):
         said = Site(node, own.path, index)
-        if own.path in claimed_paths(claim.at) and isinstance(said.value, Quantity):
-            yield said, claim.verdict or "agrees"
+        if isinstance(said.value, Quantity):
+            yield said, node.claims[index].verdict or "agrees"
 
 
 def _host(graph: Graph) -> Iterator[Proportion]:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, claims_at
+from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
-from trnspec.graph.provenance import source_of
+from trnspec.graph.provenance import claims_at, source_of
 from trnspec.graph.quotes import draws, region_of
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
 from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
+from trnspec.model.reflection import spread
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
 
@@ -280,7 +281,7 @@ def _offers(graph: Graph, node: Node[Price]) -> Iterator[KnownQuote]:
     sites = [Site(node, ("spec", "hourly", place)) for place in node.spec.hourly]
     for index, claim in enumerate(node.claims):
         if claim.verdict in (*AGREES, "superseded"):
-            sites += [Site(node, path, index) for path in claimed_paths(claim.at) if path[:2] == ("spec", "hourly")]
+            sites += [Site(node, path, index) for path in spread(claim.at) if path[:2] == ("spec", "hourly")]
     rate = half_precision(chip) * server.spec.chips.count / PRICES.rate[1]
     for site in sites:
         value, place = site.value, str(site.path[-1])

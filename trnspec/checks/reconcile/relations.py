@@ -27,7 +27,7 @@ from trnspec.graph.composition import (
 )
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import ONE, cached_by_graph, directed, figure_at
-from trnspec.graph.provenance import source_of
+from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -159,38 +159,14 @@ def _within(graph: Graph, scope: AbstractSet[str] | None) -> Iterable[Node[Any]]
     return graph if scope is None else (n for n in graph if n.name in scope)
 
 
-@functools.lru_cache(maxsize=4096)
-def claimed_paths(at: str) -> tuple[Path, ...]:
-    """The paths of a claim; none if its braces do not match, which is reported elsewhere."""
-    try:
-        return tuple(spread(at))
-    except ValueError:
-        return ()
-
-
 def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
     """The claims on adopted figures."""
     for node in _within(graph, scope):
         spec: Any = type(node.spec)
         for index, claim in enumerate(node.claims):
-            for path in claimed_figures(spec, claim.at) if claim.verdict in AGREES else ():
-                yield claimed(Site(node, path, index), Site(node, path))
-
-
-@functools.lru_cache(maxsize=4096)
-def claimed_figures(spec: Any, at: str) -> tuple[Path, ...]:
-    """The paths of a claim that are figures or counts of documents of a class."""
-    return tuple(p for p in claimed_paths(at) if isinstance(shape_at(spec, p[1:]), (FigureShape, NumberShape)))
-
-
-@functools.lru_cache(maxsize=512)
-def claims_at(node: Node[Any]) -> Mapping[Path, list[int]]:
-    """The claims of a document by the paths that they concern."""
-    indices: dict[Path, list[int]] = {}
-    for index, claim in enumerate(node.claims):
-        for path in claimed_paths(claim.at):
-            indices.setdefault(path, []).append(index)
-    return indices
+            for path in spread(claim.at) if claim.verdict in AGREES else ():
+                if isinstance(shape_at(spec, path[1:]), (FigureShape, NumberShape)):
+                    yield claimed(Site(node, path, index), Site(node, path))
 
 
 def is_claimed(node: Node[Any], path: Path) -> bool:
@@ -203,7 +179,7 @@ def _stated(site: Site) -> Iterator[Site]:
     if site.value is not None:
         yield site
         return
-    for index in dict.fromkeys(claims_at(site.node).get(site.path, ())):
+    for index in claims_at(site.node).get(site.path, ()):
         if site.node.claims[index].verdict in AGREES:
             yield Site(site.node, site.path, index)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import at, cached_by_graph, figure_at
 from trnspec.graph.products import about, chips_of, is_described
-from trnspec.graph.provenance import source_of
+from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import dotted, leaves
+from trnspec.model.reflection import dotted, leaves, spread
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -196,7 +196,7 @@ def superseded_by_older(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for index, claim in enumerate(node.claims):
         if claim.verdict != "superseded":
             continue
-        for path in claimed_paths(claim.at):
+        for path in spread(claim.at):
             adopted, said = graph.find(source_of(node, path)), graph.find(claim.source)
             if adopted is None or said is None:
                 continue
@@ -261,7 +261,7 @@ def impossible_change_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(path, f"{stated} is in the future; today is {today}", "correct the date")
                 continue
             said = graph.find(claim.source)
-            ends = [graph.find(source_of(node, p)) for p in claimed_paths(claim.at)[:1]]
+            ends = [graph.find(source_of(node, p)) for p in spread(claim.at)[:1]]
             if claim.verdict != "superseded" or said is None or not ends or ends[0] is None:
                 continue
             before = said.spec.dating == "exact" and compared(stated, said.spec.as_of) < 0
@@ -315,7 +315,7 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     indices: dict[tuple[Path, str], list[int]] = {}
     for index, claim in enumerate(node.claims):
         # A claim of other scope is about another quantity than its path.
-        for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
+        for path in spread(claim.at) if claim.verdict != "other-scope" else ():
             indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
     for (path, name), several in indices.items():
@@ -400,8 +400,9 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if not isinstance(launched, str):
         return
     path = ("spec", "launched")
-    for index, claim in enumerate(node.claims):
-        said = date_of(str(claim.says)) if path in claimed_paths(claim.at) and claim.verdict in AGREES else ""
+    for index in claims_at(node).get(path, ()):
+        claim = node.claims[index]
+        said = date_of(str(claim.says)) if claim.verdict in AGREES else ""
         if said and compared(said, launched):
             message = f"launched is {launched}, but {claim.source} says {claim.says}"
             see = (Site(node, path, index).location,)

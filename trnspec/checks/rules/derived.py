@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.checks.reconcile.hints import Budget, sentence
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import relatives_agree
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, is_supported
+from trnspec.checks.reconcile.relations import AGREES, is_supported
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
 from trnspec.checks.reconcile.suspects import Suspect, blamed
 from trnspec.diagnostics import Severity
@@ -19,7 +19,7 @@ from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import dotted, leaves, shape_at
+from trnspec.model.reflection import dotted, leaves, shape_at, spread
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
@@ -282,7 +282,7 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         older = graph.find(ratio.over)
         if ratio.verdict not in AGREES or older is None:
             continue
-        for path in claimed_paths(ratio.of):
+        for path in spread(ratio.of):
             if shape_at(Chip, path[1:]) is None:
                 yield Finding(("spec", "ratios", index, "of"), f"a Chip has no {dotted(path)}", "the path is misspelt")
             new, old = Site(chip, path), Site(older, path)

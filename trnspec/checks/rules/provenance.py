@@ -11,7 +11,7 @@ from attrs import evolve
 
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.hints import Budget
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, sums_by_source
+from trnspec.checks.reconcile.relations import AGREES, sums_by_source
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
@@ -28,6 +28,7 @@ from trnspec.model.reflection import (
     dotted,
     shape_at,
     shape_of,
+    spread,
 )
 from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
@@ -119,7 +120,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for index, claim in enumerate(node.claims):
         base = node.claim_path(index)
-        paths = claimed_paths(claim.at)
+        paths = spread(claim.at)
         if missing := [dotted(path) for path in paths if shape_at(type(node.spec), path[1:]) is None]:
             yield Finding((*base, "at"), f"a {node.kind} has no {' and no '.join(missing)}", "the path is misspelt")
         # One finding, also for a claim about several figures.
@@ -244,7 +245,7 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for index, claim in enumerate(node.claims):
         if claim.verdict not in ("superseded", "rejected", "unresolved"):
             continue
-        for path in claimed_paths(claim.at):
+        for path in spread(claim.at):
             adopted, said = Site(node, path).value, Site(node, path, index).value
             if _is_same(adopted, said):
                 message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"

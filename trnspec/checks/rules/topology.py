@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.relations import AGREES
 from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.graph import Graph, at
 from trnspec.graph.products import chips_of
+from trnspec.graph.provenance import claims_at
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.reflection import dotted
@@ -201,8 +202,9 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue  # reported by TRN501
         if built.nodes != members or built.nodes > MOST_CHIPS:
             continue
-        for index, claim in enumerate(node.claims):
-            if path not in claimed_paths(claim.at) or claim.verdict not in AGREES or not isinstance(claim.says, str):
+        for index in claims_at(node).get(path, ()):
+            claim = node.claims[index]
+            if claim.verdict not in AGREES or not isinstance(claim.says, str):
                 continue
             claimed = _parsed(claim.says, members)
             reason = _difference(built, claimed) if claimed is not None else ""

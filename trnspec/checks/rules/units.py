@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.hypotheses import number
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, claims_at, relations
+from trnspec.checks.reconcile.relations import AGREES, relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
-from trnspec.model.reflection import FigureShape, dotted, shape_at
+from trnspec.graph.provenance import claims_at
+from trnspec.model.reflection import FigureShape, dotted, shape_at, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
@@ -240,7 +241,7 @@ def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for index, claim in enumerate(node.claims):
         if claim.verdict == "rounded" or not _FIELD_UNIT.search(claim.where or ""):
             continue
-        for path in claimed_paths(claim.at)[:1]:
+        for path in spread(claim.at)[:1]:
             said = Site(node, path, index).value
             if isinstance(said, Quantity):
                 figures.append(((*node.claim_path(index), "says"), said, claim.where))

@@ -7,12 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.relations import claimed_paths, sums
+from trnspec.checks.reconcile.relations import sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import at, cached_by_graph
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import dotted, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
@@ -64,7 +64,7 @@ def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for index, claim in enumerate(node.claims):
         if claim.verdict != "rounded":
             continue
-        for path in claimed_paths(claim.at):
+        for path in spread(claim.at):
             said = Site(node, path, index).value
             if not isinstance(said, Quantity):
                 continue
@@ -161,7 +161,7 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if "spec." in claim.scope:
                 yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth.both / 2")
             continue  # a name in words
-        for path in claimed_paths(claim.at)[:1]:
+        for path in spread(claim.at)[:1]:
             said = Site(node, path, index)
             if said.value is not None and not expected.overlaps(said.interval):
                 low = expected.low

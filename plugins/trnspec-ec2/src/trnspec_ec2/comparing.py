@@ -10,11 +10,12 @@ from attrs import frozen
 
 from trnspec import Figure, Graph, Interval, Node, Quantity, Ref
 from trnspec.checks.reconcile.hypotheses import Explanation
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import figure_at
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
+from trnspec.model.reflection import spread
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
@@ -281,7 +282,7 @@ def _earlier(statement: Statement, parts: Parts, verdict: str = "") -> tuple[Tar
         steps = tuple(target.path.split("."))
         for claim in node.claims if node is not None else ():
             source = parts.graph.find(claim.source)
-            covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
+            covers = any(steps[: len(p)] == p for p in spread(claim.at))
             if verdict and claim.verdict != verdict:
                 continue
             if covers and claim.where == statement.where and source is not None and source.spec.rank == "vendor-api":
@@ -335,7 +336,7 @@ def _known(statement: Statement, target: Target, parts: Parts) -> Known | None:
             if claim.verdict in AGREES or source is None or source.spec.rank != "vendor-api":
                 continue
             steps = tuple(path.split("."))
-            covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
+            covers = any(steps[: len(p)] == p for p in spread(claim.at))
             if (
                 covers
                 and _is_about(statement.where, claim.where)
