@@ -12,6 +12,7 @@ from trnspec.graph.totals import sums
 from trnspec.loading import index
 from trnspec.loading.index import shipped_graph
 from trnspec.loading.precedence import CatalogWarning
+from trnspec.model.kinds import BUILTIN, spec_of
 
 FULL = graph()
 
@@ -32,9 +33,11 @@ def test_same_content_without_reading_all(single, name) -> None:
     assert content(FULL, name) == content(single, name)
 
 
-@pytest.mark.parametrize("alias", ["u-trn2x64", "trainium", "trn2-16.48xlarge"])
-def test_alias(alias) -> None:
-    assert FULL.named(alias).metadata == shipped_graph(graph).named(alias).metadata
+def test_names_aliases_and_kinds_without_reading_all(single) -> None:
+    assert dict(FULL.aliases) == {alias: single.aliases[alias] for alias in FULL.aliases}
+    assert not [name for name in ("", "H100", "h100", "trn9") if name in single]
+    for spec in map(spec_of, BUILTIN):
+        assert [n.name for n in FULL.of(spec)] == [n.name for n in single.of(spec)]
 
 
 def test_iteration_reads_all_and_keeps_the_objects() -> None:

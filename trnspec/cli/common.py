@@ -116,6 +116,10 @@ def load_catalog(
     overlay: str | None = None,
 ) -> Catalog:
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
+    from trnspec.catalog.catalog import Catalog
+
+    if edition is as_of is overlay is None:
+        return Catalog(graph_for(catalog=catalog))
     from trnspec.api import load
 
     # An edition is complete: the catalogs that settings name are not added to it.

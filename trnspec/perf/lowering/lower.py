@@ -413,12 +413,10 @@ def model_named(graph: Graph, name: str) -> Node[Model]:
     """
     if name.endswith(".json"):
         return _of_config(name)
-    models = tuple(graph.of(Model))
-    for node in models:
-        if name in (node.name, *node.metadata.aliases):
-            return node
+    if (named := graph.lookup(name, Model)) is not None:
+        return named
     key = name_key(name)
-    for node in models:
+    for node in graph.of(Model):
         if key in map(name_key, (node.name, *node.metadata.aliases)):
             return node
     hint = did_you_mean(name, [alias for n in graph.of(Model) for alias in (n.name, *n.metadata.aliases)])
