@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.programs import ROOT
-from trnspec.api import Selection, graph, load_documents, registry, select, validate
+from trnspec.api import Selection, graph, load_documents, owners, registry, select, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
@@ -142,6 +142,8 @@ def test_catalogs_of_plugins_are_context(tmp_path: Path) -> None:
     known = Registry.of([*KNOWN.plugins, Plugin(name="theirs", api=API, catalogs=(theirs,))])
 
     assert theirs / "links" / "wire.yaml" in map(Path, select([str(tmp_path / "mine.yaml")], known, Settings()).context)
+    assert "theirs" == owners(Registry.of([KNOWN.plugins[0], known.plugins[-1]]))(str(theirs / "links" / "wire.yaml"))
+    assert "" == owners(Registry.of([KNOWN.plugins[0]]))(str(shipped() / "links" / "efa.yaml"))
 
 
 # Selection.
@@ -241,6 +243,7 @@ def test_file_that_vanishes(copy: Path) -> None:
 def test_a_document_that_cannot_be_used_replaces_none(tmp_path):
     text = (ROOT / "catalog" / "chips" / "trainium2.yaml").read_text("utf-8")
     (tmp_path / "trainium2.yaml").write_text(text.partition("\nspec:")[0] + "\nspec: 2\n", "utf-8")
-    with pytest.warns(CatalogWarning, match="the document is left out"):
+    with pytest.warns(CatalogWarning, match="the document is left out") as warned:
         found = graph([str(tmp_path)]).named("trainium2")
+    assert __file__ == warned[0].filename
     assert shipped() / "chips" / "trainium2.yaml" == Path(found.document.file)

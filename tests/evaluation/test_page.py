@@ -58,7 +58,7 @@ def test_a_summary_has_six_lines() -> None:
     long = Evaluation(
         evaluator="x",
         title="x",
-        answers=FOUND.answers,
+        answers=(*FOUND.answers, Answer("depth", 1, note="note " * 60)),
         bottleneck="word " * 60,
         assumptions=(Assumption("calibration", "neuron", "why " * 60),),
     )
@@ -71,6 +71,7 @@ def test_a_summary_has_six_lines() -> None:
         word for word in rendered(page(long, full=True), 80).split("Bottleneck")[1].split() if word == "word"
     ]
     assert 60 == rendered(page(long, full=True), 80).split("Assumptions")[1].count("why")
+    assert 60 == rendered(page(long, full=True), 80).split().count("note") - 1
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,14 @@ def test_refusal() -> None:
     assert isinstance(caught.value, trnspec.TrnspecError)
 
 
+def test_true_and_false_are_values_of_their_type_only() -> None:
+    assert [True, False, "true"] == [
+        Input("n", type_).read(text) for type_, text in ((bool, "true"), (bool, "false"), (str, "true"))
+    ]
+    with pytest.raises(UsageError, match="n: true or false is expected, not 'yes'"):
+        Input("n", bool).read("yes")
+
+
 @pytest.mark.parametrize("type_", [int, float])
 @pytest.mark.parametrize("text", ["4,096", "1,024", "1,048,576", "16,000"])
 def test_thousands_are_no_values(type_, text) -> None:

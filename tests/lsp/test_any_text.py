@@ -18,22 +18,8 @@ from trnspec.yaml import Place
 TEXT = Path(CHIP).read_text(encoding="utf-8")
 URI = Path(CHIP).as_uri()
 SCRIBBLES = (
-    "{",
-    "[",
-    '"',
-    "\t",
-    ": ",
-    "- ",
-    "\n",
-    "\u2028",
-    "\U0001d54f",
-    "&a ",
-    "*a",
-    "!!x ",
-    "|",
-    "null",
-    "{a: {b: [",
-)
+    "{", "[", '"', "\t", ": ", "- ", "\n", "\u2028", "\U0001d54f", "&a ", "*a", "!!x ", "|", "null", "{a: {b: [",
+)  # fmt: skip
 
 
 def mutated(seed: int) -> str:

@@ -104,3 +104,12 @@ def test_windows(convention):
     # By hand: all of 4,096 tokens meet 1,024, but the first 1,024, which meet half as many on average.
     windowed = transformer(evolve(d, windowed_layers=32.0))
     close((3072 * 1024 + 1024 * 512) / 4096, attended_keys(windowed, 4096.0, 0.5, 0.0))
+
+
+@pytest.mark.parametrize(("convention", "read"), [("full", 1024.0), ("causal", 4096.0)])
+def test_keys_read_in_a_window(convention, read):
+    """Decoding reads the keys within the window, a prefill those of the whole sequence."""
+    d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=32.0)
+    sizes = {"seq": 4096.0, "convention": convention, "element_bytes": 0.0, "kv_bytes": 2.0, "logits": 0.0}
+    (scores,) = (p for p in pieces(d, tokens=1.0, sequences=3.0, **sizes) if p.name == "scores")
+    assert 3.0 * read * 2 * 8 * 128 * 2.0 == scores.traffic

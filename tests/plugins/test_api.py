@@ -1,7 +1,9 @@
 """trnspec.plugins.api: what plugins add, and what two of them may not."""
 
 import pytest
+from attrs import evolve
 
+from trnspec.api import registry
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.model.chip import Chip
@@ -128,4 +130,5 @@ def test_provider() -> None:
     assert {"the plugin one of trnspec-one 1.0"} == {
         known.provider(v) for v in (KIND, no_good, CODE, SIZE, COUNT, SHORT)
     }
-    assert "the plugin one" == Registry.of([ONE]).provider(COUNT)
+    assert "the plugin two" == Registry.of([evolve(ONE, name="two")]).provider(COUNT)
+    assert "trnspec" == registry().provider(registry().rules[0])

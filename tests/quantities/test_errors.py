@@ -47,24 +47,9 @@ OF_ONE_DIMENSION = [
     ("5", Dimension.FREQUENCY), ("5 TFLOPS per chip", Dimension.FLOP_RATE), ("1 000 TFLOPS", Dimension.FLOP_RATE), ("5 kJ", Dimension.ENERGY), ("5 J", Dimension.POWER),
 ]  # fmt: skip
 VALUES = [
-    0,
-    1,
-    5.5,
-    999_999,
-    999_999.5,
-    10**6,
-    10**7,
-    -1,
-    1e-9,
-    123456.7890123456,
-    float("nan"),
-    True,
-    None,
-    [],
-    {},
-    b"5 GB",
-    "5",
-]
+    0, 1, 5.5, 999_999, 999_999.5, 10**6, 10**7, -1, 1e-9, 123456.7890123456, float("nan"), True, None, [], {},
+    b"5 GB", "5",
+]  # fmt: skip
 
 FORMULAS = [
     "", " ", "2 x", "x", "2 x /", "2 x x 3", "(2", "(2 x 3))", "2)", "()", "2 3", "2 GB 3", "4 links x", "4 links 5", "4 GB links", "4 links/s", "2 / 0", "2 / (0 x 3)", "2 GB / 0 GB", "2 ? 3", "2 x ?", "?",

@@ -119,6 +119,8 @@ def test_table_has_the_numbers_of_show(here, data) -> None:
 def test_rows_of_the_table_end_with_a_value(data) -> None:
     rows = [row for document in data["documents"] for row in document["values"].values()]
     assert [] == [row for row in rows if row[-1] in (None, 0, "", [])]
+    paths = {at for document in data["documents"] for at in document["values"]}
+    assert [] == [at for at in paths if at.startswith("ratios.") or at.endswith("note")]
 
 
 def test_the_first_price_of_a_type_is_that_of_the_table() -> None:

@@ -224,16 +224,9 @@ FIGURES = (
     "5 GB/s", "5 TFLOPS", "5 TOPS", "5 GiB", "5 furlongs", "5", "5GB/s", "5 GB/s\n", " 5 GB/s", "3x", "over 5 us",
 )  # fmt: skip
 COLLECTIONS: tuple[Any, ...] = (
-    [],
-    {},
-    [None],
-    [[]],
-    {"": None},
-    {"value": "5 GB/s"},
-    {"value": "5 us", "derived": "a\n"},
-    {"value": 5},
+    [], {}, [None], [[]], {"": None}, {"value": "5 GB/s"}, {"value": "5 us", "derived": "a\n"}, {"value": 5},
     {"note": "x"},
-)
+)  # fmt: skip
 
 
 @st.composite

@@ -127,17 +127,7 @@ def test_scalar(text: str, value: Json) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        ".inf",
-        "-.INF",
-        ".nan",
-        "1e400",
-        "-1e309",
-        "1e-400",
-        "18446744073709551616",
-        "-9223372036854775809",
-        "9" * 70_000,
-    ],
+    [".inf", "-.INF", ".nan", "1e400", "-1e309", "1e-400", str(2**64), str(-(2**63) - 1), "9" * 70_000],
 )
 def test_number_out_of_range(text: str) -> None:
     """Such a number is reported at its place, and left out without being called missing."""

@@ -90,7 +90,6 @@ def credited(graph: Graph, folder: Path) -> list[Credit]:
         Credit(citation=each, printed=_printed(each, pages[each.source].of(each.of)))
         for each in citations(graph, sources)
         if not each.at.startswith("features.")
-        and each.says not in graph.aliases
         and each.says not in graph
         and each.at.rpartition(".")[2] not in _OWN_WORDS
     ]

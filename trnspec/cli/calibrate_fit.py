@@ -17,7 +17,7 @@ from trnspec.api import load, registry
 from trnspec.atomic_write import write
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli import calibrate_report as report
-from trnspec.cli.common import load_catalog
+from trnspec.cli.common import here
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading.files import shipped
@@ -118,8 +118,7 @@ def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
     Raises:
         UsageError: An option or a file is wrong, or there are too few rows.
     """
-    folders = options["catalogs"]
-    catalog = load(folders) if len(folders) > 1 else load_catalog(catalog=folders[0] if folders else None)
+    catalog = load(options["catalogs"], settings=here())
     rows = _rows(catalog, files, options)
     collectives, text = rows.of == "collectives", options["format_"] == "text"
     targets = _targets(rows)

@@ -454,7 +454,7 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     folder = FilePath(file).parent
     roots = [FilePath(catalog)] if catalog else []
     # The catalog that the file is written into: the folder above that of its kind.
-    if folder.name == kind.folder and folder.parent.is_dir() and any(folder.parent.glob("*/*.yaml")):
+    if folder.name == kind.folder and any(folder.parent.glob("*/*.yaml")):
         roots.append(folder.parent)
     settings = here()
     settings = evolve(settings, catalogs=(*roots, *settings.catalogs))

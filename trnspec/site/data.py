@@ -95,5 +95,6 @@ def _row(entry: Entry, value: DocumentValue, index: dict[str, int]) -> list[Any]
 def _trimmed(row: list[Any]) -> list[Any]:
     """A row with 0 for empty texts, without the gaps at its end; a number that is not known remains null."""
     row = [0 if cell in ("", []) else cell for cell in row]
-    last = next((i for i in range(len(row), 0, -1) if row[i - 1] is not None and row[i - 1] != 0), 0)
-    return row[:last]
+    while row and row[-1] in (0, None):
+        row.pop()
+    return row

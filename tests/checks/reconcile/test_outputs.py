@@ -36,17 +36,8 @@ from trnspec.quantities.amount import Amount
 STORED = "answers/reconcile.txt"
 
 HARDWARE = (
-    "alpha1",
-    "beta2",
-    "a1.small",
-    "a1.large",
-    "b2.large",
-    "b2-ultra",
-    "hall",
-    "a1.large-spot",
-    "kern-v1",
-    "wire-v1",
-)
+    "alpha1", "beta2", "a1.small", "a1.large", "b2.large", "b2-ultra", "hall", "a1.large-spot", "kern-v1", "wire-v1",
+)  # fmt: skip
 
 
 def _line(value: Any) -> str:

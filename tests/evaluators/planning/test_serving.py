@@ -205,6 +205,9 @@ HALF_A_SERVER = {"on": ("dgx-h100",), "tp": (4,), "weight_dtype": "fp8"}
         ({"tp": (8,), "framework": "nxd-inference"}, "NEURON_RT_VISIBLE_CORES=0-7 vllm serve ",
          {"--tensor-parallel-size": "8"}, " --port 8000", "no support from SDK 2.34.0; successor: vllm-neuron-trainium2"),
         ({"model": "qwen3-30b-a3b", "tp": (8,), "ep": (8,)}, "vllm serve ", {"--data-parallel-size": "8"}, "", ""),
+        (HALF_A_SERVER | {"model": "qwen3-30b-a3b", "ep": (2,), "framework": "sglang"}, "", {"--tp-size": "8", "--dp-size": "2"}, "", ""),
+        *((HALF_A_SERVER | {"pp": (2,), "framework": framework}, "", {option: "2"}, "", "")
+          for framework, option in (("sglang", "--pp-size"), ("trtllm", "--pp_size"))),
     ],
 )  # fmt: skip
 def test_launch_commands(asked, start, options, end, note) -> None:
@@ -214,6 +217,7 @@ def test_launch_commands(asked, start, options, end, note) -> None:
 
     assert launched.startswith(start)
     assert options.items() <= dict(itertools.pairwise(shlex.split(launched))).items()
+    assert ("pp" in asked) == bool({"--pipeline-parallel-size", "--pp-size", "--pp_size"} & {*shlex.split(launched)})
     assert ("ep" in asked) == ("--enable-expert-parallel" in launched or "--ep-size" in launched)
     assert launched.endswith(end)
     assert note in found.answer("launch").note

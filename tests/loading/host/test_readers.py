@@ -94,6 +94,12 @@ def test_unreadable(tmp_path, name) -> None:
         HostText.read(str(tmp_path / name))
 
 
+@pytest.mark.parametrize(("keys", "listed"), [("abcd", '"a", "b", "c", "d"; '), ("abcde", '"a", "b", "c", "d", ...; ')])
+def test_a_missing_number_lists_four_keys(keys, listed) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"has the keys {listed}")):
+        read(json.dumps([dict.fromkeys(keys, 1)]))
+
+
 def test_unknown_fields_are_reported_with_their_lines() -> None:
     neuron = read('[{"neuron_device": 0},\n{"neuron_device": 1, "hbm_size": 5,\n"nc_count": 2}]')
     nvidia = read(gpus("<product_name>x</product_name>\n<warp_drive>on</warp_drive>"))

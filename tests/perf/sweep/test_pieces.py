@@ -1,6 +1,7 @@
 """Measures of the layouts of a search for training, against the layouts themselves."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,13 @@ def brute(question: Question) -> list[Kept]:
 def pieces_of(estimator: Estimator, grids: list[Grid]) -> list[TrainingPiece]:
     offsets = itertools.accumulate((one.size for one in grids), initial=0)
     return [TrainingPiece(estimator, one, offset=offset) for one, offset in zip(grids, offsets, strict=False)]
+
+
+def test_time_limit() -> None:
+    limit = TimeLimit(2)
+    for times, slowest in (([3.0, 3.0], math.inf), ([4.0], 4.0), ([5.0, 2.0], 3.0)):
+        limit.take(np.array(times))
+        assert slowest == limit.limit
 
 
 def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Question, brute: list[Kept]) -> None:

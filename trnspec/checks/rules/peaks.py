@@ -15,7 +15,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.quantity import Interval, render
+from trnspec.quantities.quantity import Interval, Quantity, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -208,21 +208,15 @@ def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     Source:
         The Neuron pages of Trainium1 to 3, which print one peak for BF16, FP16 and TF32.
     """
-    groups: dict[tuple[str, Fraction], list[str]] = {}
+    groups: dict[tuple[str, Fraction], dict[str, Quantity]] = {}
     for kind, dtype in EVERY_RATE:
-        tensor = rate_at(chip, ("spec", "tensor_peak", kind, dtype))
-        if tensor is not None and rate_at(chip, ("spec", "peak", kind, dtype)) is not None:
-            groups.setdefault((kind, tensor.value), []).append(dtype)
-        elif kind == "sparse":
+        rate, same = rate_at(chip, ("spec", "peak", kind, dtype)), rate_at(chip, ("spec", "tensor_peak", kind, dtype))
+        if same is None and kind == "sparse":
             # Without a rate of the tensor engines: sparsity is the same gain for types of one dense rate.
-            dense, sparse = (
-                rate_at(chip, ("spec", "peak", "dense", dtype)),
-                rate_at(chip, ("spec", "peak", kind, dtype)),
-            )
-            if dense is not None and sparse is not None:
-                groups.setdefault((kind, dense.value), []).append(dtype)
-    for (kind, _), dtypes in groups.items():
-        rates = {dtype: rate for dtype in dtypes if (rate := rate_at(chip, ("spec", "peak", kind, dtype))) is not None}
+            same = rate_at(chip, ("spec", "peak", "dense", dtype))
+        if rate is not None and same is not None:
+            groups.setdefault((kind, same.value), {})[dtype] = rate
+    for (kind, _), rates in groups.items():
         agreeing = {
             d: sum(rate.interval.overlaps(other.interval) for other in rates.values()) for d, rate in rates.items()
         }
