@@ -312,11 +312,16 @@ def _hashes(cases: Sequence[Any]) -> list[str]:
 def _lists(rows: FileRows, fits: Mapping[str, Fitted]) -> dict[FilePath, str]:
     """The texts of the lists that some fits are added to, by name; a fit replaces one of its name."""
     lists: dict[FilePath, dict[str, Document]] = {}
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
     for name, fitted in fits.items():
         file = _list_file(rows.options, fitted.chip, fitted.framework)
         if file not in lists:
             lists[file] = _calibrations(file)
-        lists[file][name] = read_text(_document(rows, fitted, name))
+        former: Any = lists[file].get(name)
+        document = read_text(_document(rows, fitted, name, former.data["spec"]["fitted"] if former else today))
+        # A fit that is repeated without a change keeps its date.
+        if former is None or document.data != former.data:
+            lists[file][name] = read_text(_document(rows, fitted, name, today))
     return {file: _text(documents, file) for file, documents in lists.items()}
 
 
@@ -339,7 +344,7 @@ def _calibrations(file: FilePath) -> dict[str, Document]:
     return {part.name: part.document for part in read.parts}
 
 
-def _document(rows: FileRows, fitted: Fitted, name: str) -> str:
+def _document(rows: FileRows, fitted: Fitted, name: str, date: str) -> str:
     """The text of a document."""
     options = rows.options
     # A chip has a fit of its own to collectives, to the rows of some of the files.
@@ -347,7 +352,7 @@ def _document(rows: FileRows, fitted: Fitted, name: str) -> str:
     tables, data, left = fitted_tables(rows.catalog.graph, rows.files, _hashes(cases))
     return document(
         fitted, name=name, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
-        source=options["source"], date=f"{datetime.now(UTC):%Y-%m-%d}", tables=tables, data=data, hashes=left,
+        source=options["source"], date=date, tables=tables, data=data, hashes=left,
     )  # fmt: skip
 
 
