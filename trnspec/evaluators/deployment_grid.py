@@ -28,7 +28,7 @@ from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.sweep.blocks import AxisValues, axes_of, blocks, combination
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.pieces import HOUR
-from trnspec.perf.sweep.reductions import BOUND, EXCESS, Block, Candidates, reduced
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, UNFIT, Block, Candidates, reduced
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-UNFIT = "does-not-fit"
-"""The reason of a deployment that does not fit in memory."""
 COMPUTED = frozenset(
     (*("tp", "pp", "ep", "dp", "batch", "prompt", "output", "chunk", "ttft", "tpot", "latency"),
      *("tokens_per_s", "tokens_per_s_per_chip", "memory", "capacity", "chips", "excess"))

@@ -21,7 +21,6 @@ from trnspec.evaluation.questions import (
     ZeroStage,
     like,
 )
-from trnspec.evaluators import training
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import ConfigurationSelection, Goal, TimeLimit
@@ -30,7 +29,6 @@ from trnspec.perf.work.transformer import common_heads
 if TYPE_CHECKING:
     from collections import Counter
 
-    from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -69,17 +67,6 @@ class LayoutChoices(SoftwareInputs, TrainingPrecision, Splits):
     schedule: tuple[PipelineSchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
     recompute: tuple[Recompute, ...] | None = like(ScheduleInputs, "recompute", unset=RECOMPUTE_UNSET)
     overlap: bool | None = like(StepSchedule, "overlap")
-
-    def estimator(self, catalog: Catalog, model: str, on: str, **system: Any) -> Estimator:
-        """The estimator of a model on a system, with the software of the question.
-
-        Args:
-            catalog: The catalog.
-            model: A model.
-            on: A system.
-            system: ``calibration``, ``era``, ``lnc``, ``chips``; see :func:`trnspec.perf.training.estimator.prepare`.
-        """
-        return training.estimator_of(catalog, self, model=model, on=on, **system)
 
 
 def rejected(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -217,7 +217,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestRun | None:
     """The nearest published run, with the chip hours that the run would take at its MFU; ``None`` if no table has runs."""
     q = resolve_training(question)
-    estimator = q.estimator(catalog, q.model, best.systems, calibration="none")
+    estimator = training.estimator_of(catalog, q, on=best.systems, calibration="none")
     known = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
     if known is None:
         return None
@@ -351,7 +351,7 @@ def considered(low: int, high: int) -> Iterator[int]:
 def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list[int]:
     """The powers of two up to :data:`MOST_CHIPS`."""
     q = resolve_training(question)
-    chips = q.estimator(catalog, q.model, name, calibration="none").system.chips
+    chips = training.estimator_of(catalog, q, on=name, calibration="none").system.chips
     return [1 << octave for octave in range(max(1, MOST_CHIPS // int(chips)).bit_length())]
 
 
@@ -379,7 +379,7 @@ def _plan(  # the parts of a question
         RefusalError: ``no-layout``, or a figure is not published.
     """
     q = resolve_training(question)
-    estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
+    estimator = training.estimator_of(catalog, q, on=on)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     # A bound is that of all layouts.
     compared = measured and estimator.calibration.coverage > 0.0

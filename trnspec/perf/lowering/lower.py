@@ -325,7 +325,8 @@ class _Lowering:
         if declared is None:
             return Level(name=name, ranks=1.0, rate=UNKNOWN, place=place)
         link = self.graph.find(declared.link)
-        latency, at_latency, reduces = self._link(link)
+        level = Level(name=name, ranks=1.0, rate=UNKNOWN, link=declared.link.name)
+        level = self._linked(level, link, f"{declared.link.name} spec.latency")
         rate, at = self._one_direction(node, f"{name}.bandwidth")
         if rate:
             place = f"{node.name} spec.{at}"
@@ -334,18 +335,14 @@ class _Lowering:
             rate, place = rate * declared.links_per_chip, f"{link.name} spec.bandwidth"
         else:
             place = f"{place}.bandwidth"
-        at_latency = at_latency or f"{declared.link.name} spec.latency"
-        return Level(
-            name=name, ranks=1.0, rate=rate, latency=latency, link=declared.link.name, place=place,
-            latency_place=at_latency, reduces=reduces,
-        )  # fmt: skip
+        return evolve(level, rate=rate, place=place)
 
-    def _link(self, link: Node[Any] | None) -> tuple[float, str, bool]:
-        """The published latency of a link in s, the path that states it, and whether its switches reduce."""
+    def _linked(self, level: Level, link: Node[Any] | None, missing: str) -> Level:
+        """A level with the published latency of a link, and whether its switches reduce; ``missing`` is where a latency would be."""
         if link is None:
-            return 0.0, "", False
-        latency = self.read(link, "latency", slow_is_high=True)
-        return latency, f"{link.name} spec.latency", bool(link.spec.in_network_reduction)
+            return evolve(level, latency_place=missing)
+        latency, reduces = self.read(link, "latency", slow_is_high=True), bool(link.spec.in_network_reduction)
+        return evolve(level, latency=latency, latency_place=f"{link.name} spec.latency", reduces=reduces)
 
     def _one_direction(self, node: Node[Any], at: str) -> tuple[float, str]:
         """A rate in one direction in B/s, and the path of the figure that states it; :data:`UNKNOWN` without one."""
@@ -373,17 +370,9 @@ class _Lowering:
             at = "network.bandwidth"
         network = getattr(self.server.spec, "network", None)
         link = None if network is None or network.link is None else self.graph.find(network.link)
-        latency, at_latency, reduces = self._link(link)
-        return Level(
-            name="network",
-            ranks=float("inf"),
-            rate=rate / ranks,
-            latency=latency,
-            link="network" if link is None else link.name,
-            place=f"{self.server.name} spec.{at}",
-            latency_place=at_latency or f"{self.server.name} spec.network.link",
-            reduces=reduces,
-        )
+        place, linked = f"{self.server.name} spec.{at}", "network" if link is None else link.name
+        level = Level(name="network", ranks=float("inf"), rate=rate / ranks, link=linked, place=place)
+        return self._linked(level, link, f"{self.server.name} spec.network.link")
 
 
 # Models.
