@@ -75,14 +75,6 @@ def power(base: Number, n: Number, bits: int = 24) -> Number:
     return result
 
 
-def all_floats(*numbers: Number) -> bool:
-    """Whether all of some numbers are single ones of Python."""
-    return _FLOAT.issuperset(map(type, numbers))
-
-
-_FLOAT = frozenset({float, int, bool})
-
-
 def collapsed(number: Number) -> Number:
     """A single number where all elements of an array are equal."""
     if not isinstance(number, np.ndarray) or not number.size:

@@ -228,7 +228,6 @@ class Selected:
         if some.listed is not None and len(places):
             places = places[some.listed(places)]
         if len(places):
-            places = self._promising(some, places)
             columns = {
                 name: np.array(np.broadcast_to(some.measure(name, places), len(places)), dtype=np.float64)
                 for name in self.selection.columns
@@ -242,22 +241,6 @@ class Selected:
             self.counts[""] -= excluded
             self.counts[reason] += excluded
         return places[inside]
-
-    def _promising(self, some: Candidates, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The places that may be among the best; all of them where a front is kept."""
-        top, goal = self.selection.top, self.selection.goal
-        if self.selection.front or not top:
-            return places
-        costs, bounds = goal.sign * some.measure(goal.name, places), some.measure(BOUND, places)
-        worse: Any = False
-        if len(self.best) == top:
-            last, cost = self.best.columns[BOUND][-1], goal.sign * self.best.columns[goal.name][-1]
-            worse = (bounds > last) | ((bounds == last) & (costs > cost))
-        elif top < len(places) and np.ndim(costs) and not np.ndim(bounds):
-            # Sorting all of them would take longer.
-            worse = costs > np.partition(costs, top - 1)[top - 1]
-        kept: NDArray[np.int64] = places[~np.broadcast_to(worse, len(places))]
-        return kept
 
     def _nearest(self, some: Candidates) -> None:
         if UNFIT not in some.reasons:

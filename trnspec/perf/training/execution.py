@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import astuple, define, frozen
 from numpy.typing import NDArray
 
 from trnspec.perf.convex import least
-from trnspec.perf.ops import Number, all_floats
+from trnspec.perf.ops import Number
 from trnspec.perf.training.pass_order import FUSED, SPLIT, order
 from trnspec.perf.work.layout import V_SHAPED, dealt
 from trnspec.perf.work.validity import MOST_V_STAGES
@@ -25,8 +25,6 @@ from trnspec.perf.work.validity import MOST_V_STAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_FEW = 8
-"""Rows up to which each is computed by itself: a pass takes 0.1 us, a level of passes of any number of rows 5 us."""
 _ELEMENTS = 1 << 20
 """Passes times rows that are computed at once with numpy."""
 
@@ -47,13 +45,6 @@ class Paths:
     size: int
     levels: tuple[Level, ...]
 
-    @cached_property
-    def _lists(self) -> list[tuple[int, ...]]:
-        """The passes one by one: number, number of either pass before, and position of the duration."""
-        numbers = np.arange(self.size)
-        columns = zip(*((numbers[here], own, other, part) for here, own, other, part in self.levels), strict=True)
-        return list(zip(*(np.concatenate(column).tolist() for column in columns), strict=True))
-
     def longest(
         self, durations: NDArray[np.float64], ends: NDArray[np.float64], wanted: NDArray[np.intp]
     ) -> NDArray[np.float64]:
@@ -64,34 +55,14 @@ class Paths:
             ends: What comes before the first passes of each stage; shape (stages, rows).
             wanted: The passes.
         """
-        rows = durations.shape[1]
-        if rows <= _FEW:
-            each = [self._of_row(durations[:, i].tolist(), ends[:, i].tolist()) for i in range(rows)]
-            return np.array([[of_row[i] for of_row in each] for i in wanted.tolist()]).reshape(len(wanted), rows)
-        most = max(1, _ELEMENTS // self.size)
-        parts = [slice(begin, begin + most) for begin in range(0, rows, most)]
+        rows, most = durations.shape[1], max(1, _ELEMENTS // self.size)
+        parts = [slice(begin, begin + most) for begin in range(0, max(rows, 1), most)]
         return np.concatenate([self._by_levels(durations[:, at], ends[:, at])[wanted] for at in parts], axis=1)
 
-    def _of_row(self, durations: Sequence[float], ends: Sequence[float]) -> list[float]:
-        found = [0.0] * self.size + [-np.inf, *ends]
-        for here, own, other, part in self._lists:
-            one, two = found[own], found[other]
-            found[here] = (two if two > one else one) + durations[part]  # noqa: FURB136  # max takes three times as long
-        return found
-
     def _by_levels(self, durations: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
-        stages, rows = ends.shape
-        durations = np.ascontiguousarray(durations)
-        found, buffers = np.empty((self.size + 1 + stages, rows)), np.empty((2, stages, rows))
-        found[self.size], found[self.size + 1 :] = -np.inf, ends
+        found = np.concatenate([np.empty((self.size, ends.shape[1])), np.full((1, ends.shape[1]), -np.inf), ends])
         for here, own, other, part in self.levels:
-            one, two = (buffer[: len(own)] for buffer in buffers)
-            # Positions are never outside; numpy would buffer the output if it had to check that.
-            found.take(own, axis=0, out=one, mode="clip")
-            found.take(other, axis=0, out=two, mode="clip")
-            np.maximum(one, two, out=one)
-            durations.take(part, axis=0, out=two, mode="clip")
-            np.add(one, two, out=found[here])
+            found[here] = np.maximum(found[own], found[other]) + durations[part]
         return found
 
 
@@ -333,19 +304,6 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
         equal: Whether it is instead that of V-shaped schedules with equal stages, and 0 for all others.
     """
     operands = (*astuple(pipeline, recurse=False)[:-2], *astuple(times, recurse=False))
-    if all_floats(*operands):
-        return _executed_once(_SEARCHED.get(), equal, *operands)
-    return _executed(equal, *operands)
-
-
-@lru_cache(maxsize=4096)
-def _executed_once(_: bool, equal: bool, *operands: float) -> float:  # noqa: FBT001  # on what the result depends besides
-    """The executed time of floats, cached: layouts that differ only outside the passes, such as in ZeRO, share it."""
-    time: float = _executed(equal, *operands)
-    return time
-
-
-def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
     columns = [x.reshape(-1) for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in operands))]
     shape = np.broadcast_shapes(*map(np.shape, operands))
     found = np.zeros(len(columns[0]))
@@ -411,14 +369,11 @@ def _of_kind(
         columns[_INPUTS] += moved
         if not further.any():
             return of(m).span(_durations(chunks, columns))
-        # Rows may differ in microbatches only.  Where few do, it takes longer to find them than to compute them.
-        several = 2 * len(np.unique(columns[_FORWARD])) <= columns.shape[1]
-        first, row = _distinct(columns) if several else (slice(None), slice(None))
-        durations = _durations(chunks, columns[:, first])
-        few, through, stages = (x[..., row] for x in of(m).dwelling(durations))
+        durations = _durations(chunks, columns)
+        few, through, stages = of(m).dwelling(durations)
         longest = (through + further * stages).max(axis=0)
         if schedule not in SPLIT:
-            before = of(m - turns).span(durations)[row]
+            before = of(m - turns).span(durations)
             longest = np.maximum(longest, few + (few - before) * (further / turns))
         return np.where(further > 0.0, longest, few)
 
