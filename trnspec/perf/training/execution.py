@@ -324,22 +324,16 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(is_v_shaped, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
-        first, kind_of = _distinct(keys)
-        order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
-        # Rows of one kind are next to each other.
-        at = at[order]
-        more = whole[at] - keys[-1, order]
+        more = whole[at] - keys[-1]
         deal, counted = dealt(layers[at], p[at], v[at], is_v_shaped[at].astype(np.float64), mtp[at])
         forward, inputs, weights, movable, send, output, output_inputs = (x[at] for x in columns[7:])
         sent = 0.5 * send / np.where(is_v_shaped, 2.0, v)[at]
         of_passes = forward, inputs, weights, sent, output, output_inputs
         rows = np.array([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
-        spans = np.empty(len(at))
-        ends = np.cumsum(np.bincount(kind_of)).tolist()
-        for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
-            some = slice(begin, end)
-            spans[some] = _of_kind(key, more[some], rows[:, some], movable[some])
-        found[at] = spans
+        kinds, kind_of = np.unique(keys, axis=1, return_inverse=True)
+        for kind, key in enumerate(kinds.T.tolist()):
+            some = np.flatnonzero(kind_of.reshape(-1) == kind)
+            found[at[some]] = _of_kind(key, more[some], rows[:, some], movable[some])
     return found.reshape(shape) if shape else float(found[0])
 
 
@@ -384,16 +378,6 @@ def _of_kind(
     if schedule in FUSED or not movable.any():
         return span(guess, slice(None))
     return least(span, movable, guess)[1]
-
-
-def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions of the different columns of a matrix, and for each column which one it equals."""
-    order = np.lexsort(rows)
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (rows[:, order[1:]] != rows[:, order[:-1]]).any(axis=0)
-    numbers = np.empty(len(order), dtype=np.intp)
-    numbers[order] = np.cumsum(new) - 1
-    return order[new], numbers
 
 
 _FORWARD, _INPUTS = 4, 5
