@@ -68,7 +68,7 @@ KEPT = {
 
 
 def state_of(d, asked):
-    return model_state(d, asked, held_parameters(d, asked))
+    return model_state(asked, held_parameters(d, asked))
 
 
 def layers(d, split, kept, batch):

@@ -58,8 +58,6 @@ def equal_bubble(pipeline: Pipeline, layer: Times, layers: Number, needed: Numbe
     executed_: Number = 0.0
     if np.any(v_shape):
         executed_ = v_shaped_bubble(pipeline, layer, layers, needed)
-        if np.all(v_shape > 0.0):
-            return executed_
     filled = smaller(pipeline.microbatches - 1.0, deferred) * weights
     idle = where(deferred > 0.0, larger(bubble, others * (fwd_bwd - weights) - filled), bubble)
     return where(v_shape > 0.0, executed_, idle)
@@ -144,12 +142,8 @@ def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     if not np.any(simple):
         return other
     unequal = (deal.end > deal.begin) | (pipeline.mtp > 0.0)
-    if np.all(pipeline.forward_first == 0.0):
-        found = one_forward_one_backward(pipeline, times)
-    else:
-        found = where(
-            pipeline.forward_first > 0.0, forward_first(pipeline, times), one_forward_one_backward(pipeline, times)
-        )
+    first, alternating = forward_first(pipeline, times), one_forward_one_backward(pipeline, times)
+    found = where(pipeline.forward_first > 0.0, first, alternating)
     return where(simple & unequal & (p > 1.0), found, other)
 
 

@@ -249,7 +249,7 @@ def tensor_parallel_all_reduce(
     results, moe = model.results, model.moe
     if not np.any(moe):
         return results * latency + tokens * (results * (byte * message))
-    split_ranks = ranks if layout.splits_experts_like_layers else group(machine, layout.expert_split, 1.0)
+    split_ranks = group(machine, layout.expert_split, 1.0)
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(layout.ep - 1.0, 1.0)
     results = results + model.shared * (1.0 - layout.per_node * (1.0 - several))
@@ -281,8 +281,6 @@ def exposed_tensor_parallel(
     full = layout.recomputation.share
     tensor = (2.0 + full) * all_reduce
     overlap = layout.overlap * machine.achieved.tensor_overlap
-    if not np.any(overlap):
-        return tensor, all_reduce
     hidden = smaller(all_reduce, overlap * forward)
     hidden_backward = smaller((1.0 + full) * all_reduce, overlap * window)
     # Rounding may leave a negative difference where all is hidden.
@@ -323,8 +321,6 @@ def context_ring(model: Transformer, layout: Layout, machine: Machine, tokens: N
 
     Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
     """
-    if np.all(layout.cp == 1):
-        return 0.0, 0.0, 0.0
     ranks = group(machine, layout.cp, layout.tp)
     keys = (model.kv_elements - model.local_kv) / model.hidden / smaller(layout.tp, model.kv_heads)
     keys = keys + model.local_kv / model.hidden / smaller(layout.tp, model.local_kv_heads)
@@ -376,8 +372,6 @@ def exposed_all_to_all(
     """
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds, overlap = 2.0 + layout.recomputation.share, layout.expert_overlap * machine.achieved.expert_overlap
-    if not (np.any(overlap) and np.any(all_to_all)):
-        return all_to_all, all_to_all / rounds, 0.0
     exposed = larger(all_to_all - overlap * rest, 0.0)
     movable = overlap * exposed
     return exposed, movable + (1.0 - overlap) * (exposed / rounds), movable
@@ -429,10 +423,7 @@ def gradients_and_weights(
     replicas, share, stages = layout.dp * layout.cp, 1.0 / layout.tp, ceil(model.layers / layout.pp)
     data_ranks = group(machine, replicas, layout.tp)
     expert_ranks = layout.ep * layout.expert_split
-    # Without expert parallelism all replicas hold the same experts.
-    same_experts = data_ranks
-    if np.any(layout.ep > 1) or not layout.splits_experts_like_layers:
-        same_experts = group(machine, replicas * layout.tp / expert_ranks, layout.expert_split * layout.ep)
+    same_experts = group(machine, replicas * layout.tp / expert_ranks, layout.expert_split * layout.ep)
     outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
     # The last stage has an output matrix of its own even where it is tied to the embedding, and the final norm.
     last_extra = model.output + model.outer - outer
@@ -503,8 +494,6 @@ def exposed_exchanges(
     forward = available * layer.forward
     times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n, _ in stages]
     scattered = layout.sharding.gradients
-    if not np.any(scattered):
-        return times
     repeated, passes = gradients + layout.sharding.weights * weights, available * layer.fwd_bwd
     others = scattered * (layout.microbatches - 1.0)
     return [

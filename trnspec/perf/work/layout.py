@@ -305,11 +305,6 @@ class Layout:
         """1 where gradients of weights are a pass of their own, which several stages may compute later."""
         return smaller(self.pp - 1.0, 1.0) * smaller(self.pipeline.deferred + self.pipeline.v_shape, 1.0)
 
-    @property
-    def splits_experts_like_layers(self) -> bool:
-        """Whether all tensor-parallel ranks of all layouts split each expert."""
-        return self.expert_tp is None or bool(np.all(self.expert_split == self.tp))
-
     @cached_property
     def sharding(self) -> Sharding:
         """What is sharded over the replicas."""
@@ -421,15 +416,12 @@ class Deal(NamedTuple):
 
     def start(self, chunk: Number) -> Number:
         """Layers before a chunk."""
-        before = self.short * chunk
-        return before + larger(0.0, smaller(chunk, self.end) - self.begin) if self.unequal else before
+        return self.short * chunk + larger(0.0, smaller(chunk, self.end) - self.begin)
 
     def chunk(self, layers: Number) -> Number:
         """The chunk that the layer after the first ``layers`` is in."""
         # Where there are fewer layers than chunks, short chunks have none.
         short = larger(1.0, self.short)
-        if not self.unequal:
-            return floor(layers / short)
         before, within = self.start(self.begin), self.start(self.end)
         long = self.begin + floor((layers - before) / (self.short + 1.0))
         after = smaller(self.chunks, self.end + floor((layers - within) / short))
@@ -514,10 +506,9 @@ def extreme_layers(
     interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
     first = where((deal.begin == 0.0) & (deal.end > 0.0), 1.0, 0.0)
     last = even + where(is_v_shaped > 0.0, first, interleaved) - counted
-    if np.any(counted > 0.0):
-        # Of two stages the last one has the odd long chunk where the first chunk is short.
-        odd = (pp == 2.0) & (deal.begin == 1.0) & ((counted > 0.0) & (long > 2.0 * floor(0.5 * long)))
-        most = most - where(odd, 1.0, 0.0)
+    # Of two stages the last one has the odd long chunk where the first chunk is short.
+    odd = (pp == 2.0) & (deal.begin == 1.0) & ((counted > 0.0) & (long > 2.0 * floor(0.5 * long)))
+    most = most - where(odd, 1.0, 0.0)
     # One stage has all.
     return where(pp > 1.0, even + most, last), last, long
 

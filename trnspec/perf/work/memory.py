@@ -87,9 +87,8 @@ def layer_activations(
     tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recomputation.level
     size, tp, residual = runtime.activation_bytes, layout.tp, tokens * d.hidden
     unsplit = residual * (4.0 * size + 2.0 * runtime.dropout) / layout.sequence_split
-    if np.any(runtime.gathered_inputs > 0.0):
-        gathered = 2.0 * residual * size
-        unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
+    gathered = 2.0 * residual * size
+    unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
     heads = tokens * size * mean(d, lambda own: own.width) / tp
     cached = tokens * size * mean(d, lambda own: own.kv_elements * whole_heads(own.kv_heads, tp))
     # The keys and values of all heads are made from a compressed vector.
@@ -187,9 +186,8 @@ def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime, stage: Nu
     output = 2.0 * runtime.activation_bytes * tokens * d.hidden / layout.sequence_split
     logit_bytes = where(layout.fused_loss > 0.0, 4.0, runtime.activation_bytes + 12.0)
     outputs = output + logit_bytes * tokens * d.vocabulary / layout.tp
-    if np.any(d.mtp_layers > 0.0):
-        # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
-        outputs = outputs + d.mtp_layers * (outputs + output)
+    # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
+    outputs = outputs + d.mtp_layers * (outputs + output)
     held = in_flight(layout, stage)
     return Activations(
         layers=held * reduce(add, (layers[int(kind)] * of.stored for kind, of in kinds.items())),
@@ -290,19 +288,16 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> ModelState:
+def model_state(layout: Layout, parameters: RankParameters) -> ModelState:
     """Bytes of weights, gradients and optimizer states on a rank.
 
     ZeRO shards over ``dp cp`` ranks, and routed experts over the ranks that hold the same ones.
 
     Args:
-        d: The transformer.
         layout: The layout.
         parameters: Parameters that the rank holds before ZeRO shards anything.
     """
     dense = sharded(parameters.dense, layout, layout.dp * layout.cp)
-    if not np.any(d.expert_layers > 0.0):
-        return dense
     experts = sharded(parameters.experts, layout, layout.expert_copies)
     return ModelState(*(a + b for a, b in zip(dense, experts, strict=True)))
 
@@ -367,8 +362,7 @@ class RankMemory:
         # The sum is in an order in which sweeps have few large arrays: what activations depend on comes last, then the cache.
         state = self.weights + self.gradients + self.optimizer
         fixed = state + self.transient + self.buffers + self.reserve
-        total = fixed + (self.activations + self.embeddings_and_logits + self.recomputed)
-        return total if type(self.cache) is float and self.cache == 0.0 else total + self.cache
+        return fixed + (self.activations + self.embeddings_and_logits + self.recomputed) + self.cache
 
 
 def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> RankMemory:
@@ -381,14 +375,13 @@ def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runti
         runtime: What software needs besides; nothing by default.
     """
     layers = stage_layers(d, layout, stage)
-    state = model_state(d, layout, held_parameters(d, layout, stage))
+    state = model_state(layout, held_parameters(d, layout, stage))
     stored = stage_activations(d, layout, runtime, stage, layers)
     # Between stages activations of one microbatch are received forward, gradients of one backward.
     tokens = layout.seq / layout.cp * layout.microbatch
     message = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
     buffers = where(layout.pp > 1.0, 2.0 * message, 0.0) + _gathered_weights(d, layout)
-    if runtime.bucket:
-        buffers = buffers + where(layout.dp * layout.cp > 1.0, smaller(runtime.bucket, state.gradients), 0.0)
+    buffers = buffers + where(layout.dp * layout.cp > 1.0, smaller(runtime.bucket, state.gradients), 0.0)
     return RankMemory(
         weights=state.weights,
         gradients=state.gradients,
@@ -563,13 +556,12 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         stage: The pipeline stage, from 0.
         reserve: Memory kept for the runtime, communication and fragmentation.
     """
-    d = evolve(d, mtp_layers=0.0) if np.any(d.mtp_layers > 0.0) else d
+    d = evolve(d, mtp_layers=0.0)
     parameters = held_parameters(d, layout, stage)
     weights = weight_bytes * (parameters.dense + parameters.experts)
-    if np.any(whole_bytes > 0.0) or np.any(head_bytes > 0.0):
-        outer = embedding_and_output(d, layout, stage)
-        weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
-        weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer
+    outer = embedding_and_output(d, layout, stage)
+    weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
+    weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer
     tp = layout.tp
     queries = 0.0
     for own in heads_of(d):

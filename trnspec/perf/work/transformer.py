@@ -101,8 +101,7 @@ def mean(d: Dimensions, of: Callable[[Heads], Number]) -> Number:
     """
     full, local = heads_of(d)
     windowed = d.windowed_layers / d.layers
-    whole = (1.0 - d.unattended_layers / d.layers - windowed) * of(full)
-    return whole if type(windowed) is float and not windowed else whole + windowed * of(local)
+    return (1.0 - d.unattended_layers / d.layers - windowed) * of(full) + windowed * of(local)
 
 
 def common_heads(d: Dimensions) -> float:
