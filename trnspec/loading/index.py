@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.forms.lists import documents_in_list
-from trnspec.loading.renamed import DEPRECATED, upgrade
-from trnspec.loading.structure import StructureError, structure
+from trnspec.loading.pipeline import load_document
 from trnspec.model.annotations import NAME_PATTERN
-from trnspec.model.kinds import BUILTIN, LISTS, kind_of, spec_of
+from trnspec.model.kinds import BUILTIN, kind_of
 from trnspec.model.quotes import PriceType
+from trnspec.plugins.api import API, Plugin, Registry
+from trnspec.plugins.builtin_kinds import KINDS
+from trnspec.plugins.selection import CORE
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
 
 if TYPE_CHECKING:
     from trnspec.model.document import Node
-    from trnspec.yaml import Document
 
 T = TypeVar("T")
 
@@ -108,9 +108,11 @@ class _Nodes(Mapping[str, "Node[Any]"]):
     def _documents(self, name: str) -> list[Node[Any]]:
         """The documents in a file: one, or those that a list is read as; where one has errors, the whole catalog is read."""
         if name not in self._in_file:
-            nodes = _structured(read_file(self._files[name]))
-            self._in_file[name] = [self._read.setdefault(node.name, node) for node in nodes or ()]
-            if nodes is None:
+            result = load_document(read_file(self._files[name]), _registry())
+            results = result.parts or (result,)
+            nodes = [each.node for each in results if each.node is not None and not each.problems]
+            self._in_file[name] = [self._read.setdefault(node.name, node) for node in nodes]
+            if result.problems or len(nodes) < len(results):
                 self.full  # noqa: B018  # it is read
         return self._in_file[name]
 
@@ -121,22 +123,9 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return len(self.full.nodes)
 
 
-def _structured(document: Document) -> list[Node[Any]] | None:
-    """The nodes that a document is read as; ``None`` where it has errors."""
-    kind = (document.data or {}).get("kind")
-    if document.problems or not isinstance(kind, str) or kind not in BUILTIN:
-        return None
-    document = upgrade(document, spec_of(kind))
-    if document.data is None or any(problem.code != DEPRECATED for problem in document.problems):
-        return None
-    try:
-        node: Node[Any] = structure(kind, spec_of(kind), document, document.data)
-    except StructureError:
-        return None
-    if kind not in LISTS:
-        return [node]
-    parts = [_structured(part) for part in documents_in_list(node)]
-    return None if None in parts else [node for part in parts for node in part or ()]
+@functools.cache
+def _registry() -> Registry:
+    return Registry.of([Plugin(name=CORE[0], api=API, kinds=KINDS)])
 
 
 class _Aliases(Mapping[str, str]):
