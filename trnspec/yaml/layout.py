@@ -1,8 +1,8 @@
 """The canonical layout of a document: order of keys, indentation and spacing. Comments and values keep their text.
 
 The parser gives the position of every scalar; what lies between two of them is punctuation, space and comments. From
-both, a tree is built and printed again. Before the result is used, it is read: each value has the same path, text and
-style as before, and every comment is there.
+both, a tree is built and printed again. Before the result is used, it is read: the data are the same, and every comment is
+there.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def layout(text: str, order: Order) -> str:
         raise LayoutError(problem.message.rstrip(".") if problem is not None else "it contains no mapping")
     tree = _Tree(text)
     printed = _print(tree, order)
-    if read_text(printed).data is None or _content(_Tree(printed)) != _content(tree):
+    if read_text(printed).data != document.data or Counter(_Tree(printed).comments) != Counter(tree.comments):
         raise LayoutError("it has a construct that cannot be laid out without changing its content")
     return printed
 
@@ -113,10 +113,6 @@ def _events(text: str) -> list[Any]:
     return events
 
 
-def _content(tree: _Tree) -> tuple[Counter[tuple[Path, str, str]], Counter[str]]:
-    return Counter(tree.leaves), Counter(tree.comments)
-
-
 def _keeps(header: str) -> bool:
     """Whether a block scalar keeps the blank lines at its end."""
     return "+" in header.partition("#")[0]
@@ -129,7 +125,6 @@ class _Tree:
         text: The text.
         root: Its root.
         head: The lines above the root.
-        leaves: Path, value and style of every scalar that is a value, and path and length of every collection.
         comments: All comments.
     """
 
@@ -139,7 +134,6 @@ class _Tree:
         self._events = [e for e in events if not type(e).__name__.startswith(("Stream", "Document"))]
         self._next = 0
         self._at = 0
-        self.leaves: list[tuple[Path, str, str]] = []
         self.comments: list[str] = []
         self._find_comments()
         start = self._events[0].start_mark.index
@@ -236,12 +230,7 @@ class _Tree:
         return match.group().rstrip()
 
     def _node(self, path: Path, column: int) -> _Node:
-        event = self._peek()
-        if type(event).__name__ == "ScalarEvent":
-            scalar = self._scalar()
-            self.leaves.append((path, scalar.value, scalar.style))
-            return scalar
-        return self._collection(path, column)
+        return self._scalar() if type(self._peek()).__name__ == "ScalarEvent" else self._collection(path, column)
 
     def _scalar(self) -> _Scalar:
         event = self._take()
@@ -257,7 +246,6 @@ class _Tree:
         mark = event.start_mark
         mapping = type(event).__name__.startswith("Mapping")
         node = _Collection(path, mark.index, 0, mark.column, mapping, bool(event.flow_style))
-        name = "{}" if mapping else "[]"
         while not type(self._peek()).__name__.endswith("EndEvent"):
             # An item without a value has the position after its dash.
             start = self._peek().start_mark.index if not mapping and self._is_empty() else self._upcoming()
@@ -270,7 +258,6 @@ class _Tree:
                 entry = self._block_entry((*path, step), lead, key, node.column)
             node.entries.append(entry)
         end = self._take()
-        self.leaves.append((path, str(len(node.entries)), name))
         if node.flow:
             node.end = self._at = end.end_mark.index
         else:
