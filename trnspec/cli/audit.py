@@ -468,11 +468,11 @@ def _shown(text: str | None) -> str | None:
     return None if text is None else escape(text)
 
 
-_PROPERTIES = ("property", "machine", "catalog", "outcome", "name", "at", "source", "note")
-
-
 def _machine_rows(result: MachineComparison) -> TextTable:
-    return table(list(_PROPERTIES), [tuple(getattr(row, c) for c in _PROPERTIES) for row in result.rows])
+    from trnspec.checks.reconcile.machines import PropertyRow
+
+    names = [field.name for field in attrs.fields(PropertyRow)]
+    return table(names, [attrs.astuple(row) for row in result.rows])
 
 
 def _about_machine(result: MachineComparison) -> dict[str, Any]:

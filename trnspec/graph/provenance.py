@@ -215,11 +215,15 @@ def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
     """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
     value = figure_at(node, path)
     own = value if isinstance(value, Figure) else origin_of(value)
-    if value is None or (own is not None and own.derived is not None):
-        return None
-    if own is not None and own.source is not None:
-        return own.source
-    return inherited(node, path)[0]
+    is_derived = own is not None and own.derived is not None
+    return None if value is None or is_derived else credited_source(node, path)
+
+
+def credited_source(node: Node[Any], path: Path) -> Ref[Source] | None:
+    """The source that is named for a path: by the value itself, which may be derived, or else around it."""
+    value = figure_at(node, path)
+    own = value if isinstance(value, Figure) else origin_of(value)
+    return own.source if own is not None and own.source is not None else inherited(node, path)[0]
 
 
 def inherited(node: Node[Any], path: Path) -> tuple[Ref[Source] | None, str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.quantities.units import Unit
 
-__all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "count_total", "sums", "terms", "total"]
+__all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "summed", "sums", "terms", "total"]
 
 _UPPER = (Qualifier.UP_TO, Qualifier.AT_MOST, Qualifier.UNDER)
 _LOWER = (Qualifier.AT_LEAST, Qualifier.OVER)
@@ -216,24 +216,19 @@ def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
     Returns:
         ``None`` where :func:`terms` is, and where the values are not figures of one dimension.
     """
-    summands = terms(graph, node, path)
-    if summands is None:
+    whole = summed(terms(graph, node, path))
+    return whole if isinstance(whole, Total) else None
+
+
+def summed(summands: tuple[Term, ...] | None) -> Total | PartCount | None:
+    """The sum of figures of one dimension, or of counts; ``None`` for other summands and where they are not known."""
+    of = {t.value.value.dimension if isinstance(t.value, Figure) else None for t in summands or ()}
+    if summands is None or len(of) != 1:
         return None
-    values = [t.value for t in summands]
-    dimensions = {v.value.dimension if isinstance(v, Figure) else None for v in values}
-    if None in dimensions or len(dimensions) != 1:
-        return None
+    if None in of:
+        return added([t.count * t.value for t in summands if isinstance(t.value, int)])
     qualifier = _qualifier(summands)
     return None if qualifier is None else Total(summands, qualifier)
-
-
-def count_total(graph: Graph, node: Node[Any], path: Path) -> PartCount | None:
-    """The total of a count over all parts of a document; ``None`` where it is not known."""
-    summands = terms(graph, node, path)
-    if summands is None:
-        return None
-    counts = [t.count * t.value for t in summands if isinstance(t.value, int)]
-    return added(counts) if len(counts) == len(summands) else None
 
 
 @frozen
@@ -293,9 +288,9 @@ def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     below = tuple(_below(graph, node))
     result = list(_counts(graph, node, below))
     for path in _extensive_paths(spec, below):
-        summands = terms(graph, node, path) or ()
-        value = total(graph, node, path) or count_total(graph, node, path)
-        if value is not None:
+        summands = terms(graph, node, path)
+        value = summed(summands)
+        if summands is not None and value is not None:
             result.append(Sum(_label(summands, path), dotted(path[1:]), value, " + ".join(map(str, summands))))
     return tuple(sorted(result, key=lambda s: _FIRST.index(s.at) if s.at in _FIRST else len(_FIRST)))
 

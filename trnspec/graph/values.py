@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.graph.composition import added, merged, occurrences, word
-from trnspec.graph.totals import BoundedAmount, count_total, total
+from trnspec.graph.totals import BoundedAmount, Total, summed, terms
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.parts import CountRange
@@ -179,11 +179,9 @@ def total_of(graph: Graph, steps: Path) -> Read:
     """Reads the total of a figure or a count over the parts of a system."""
 
     def read(node: Node[Any]) -> PathValue | None:
-        path = ("spec", *steps)
-        whole = total(graph, node, path)
-        if whole is None:
-            count = count_total(graph, node, path)
-            return None if count is None else PathValue(count, f"{count:,}")
+        whole = summed(terms(graph, node, ("spec", *steps)))
+        if not isinstance(whole, Total):
+            return None if whole is None else PathValue(whole, f"{whole:,}")
         if len(whole.terms) > 1:
             return PathValue(whole.amount, str(whole))
         return PathValue(whole.amount, str(whole), whole.figure, whole.part)

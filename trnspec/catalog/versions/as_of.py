@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 from trnspec.catalog.versions.changes import set_at
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, references
-from trnspec.graph.provenance import claims_at, inherited
+from trnspec.graph.provenance import claims_at, credited_source
 from trnspec.loading.schema.prune import is_needed, prune
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim, Node
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.model.annotations import Pattern
-    from trnspec.model.ref import Ref
     from trnspec.quantities.units import UnitTable
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
@@ -190,7 +189,7 @@ class _Dated:
         shape = shape_in_document(type(node.spec), path)
         value = value_at(node.spec, path[1:])
         if isinstance(value, Figure):
-            ref = _cited(node, path, value)
+            ref = credited_source(node, path)
             if ref is not None and self._published(ref.name):
                 return None
         elif node.metadata.source is not None and self._published(node.metadata.source.name):
@@ -222,7 +221,7 @@ class _Dated:
     def _later(self, path: Path, figure: Figure) -> str:
         """The message with the date at which a figure was first published."""
         names = [c.source.name for c in self._claims_on(path) if c.verdict in (*_CURRENT, _SUPERSEDED)]
-        ref = _cited(self.node, path, figure)
+        ref = credited_source(self.node, path)
         names += [ref.name] if ref is not None else []
         dates = sorted((end(date), name) for name in names if (date := self._date(name)))
         if not dates:
@@ -268,11 +267,6 @@ class _Dated:
         if chosen is None or says is None:
             return False
         return _overlap(says, chosen.says)
-
-
-def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
-    """The source of a figure; for a derived figure that of the document."""
-    return figure.source or inherited(node, path)[0]
 
 
 def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | str | None:

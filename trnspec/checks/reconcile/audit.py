@@ -13,7 +13,7 @@ from trnspec.checks.reconcile.relations import AGREES, relations, sums, sums_by_
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
-from trnspec.graph.provenance import inherited
+from trnspec.graph.provenance import credited_source
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import Source
@@ -188,9 +188,7 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
 
 
 def _source(site: Site) -> str:
-    figure = figure_at(site.node, site.path)
-    own = figure.source if isinstance(figure, Figure) else None
-    source = own or inherited(site.node, site.path)[0]
+    source = credited_source(site.node, site.path)
     return source.name if source is not None else ""
 
 

@@ -16,13 +16,12 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
-from trnspec.graph.provenance import inherited
+from trnspec.graph.provenance import credited_source
 from trnspec.graph.quotes import upper_power
 from trnspec.loading.host.machine import HostMachine
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
-from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import render
 from trnspec.topology.compare import difference
 from trnspec.topology.fabric import FabricGraph, TopologyError, asymmetries
@@ -371,10 +370,7 @@ def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], a
 
 def _place(graph: Graph, node: Node[Any], at: str) -> dict[str, str]:
     """Document, path and source of a value."""
-    path = ("spec", *at.split("."))
-    value = figure_at(node, path)
-    own = value.source if isinstance(value, Figure) else getattr(origin_of(value), "source", None)
-    source = own or inherited(node, path)[0]
+    source = credited_source(node, ("spec", *at.split(".")))
     known = source is not None and graph.find(source) is not None
     return {"name": node.name, "at": at, "source": source.name if source is not None and known else ""}
 

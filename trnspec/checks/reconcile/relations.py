@@ -450,19 +450,9 @@ def _article(noun: str) -> str:
 # The sums among the figures of each source, which distinguish an outdated page from one that contradicts itself.
 
 
-def sums_by_source(graph: Graph, *, failing: bool = False) -> Mapping[str, list[Relation]]:
-    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts.
-
-    With ``failing`` those that do not hold; the others are not kept.
-    """
+def sums_by_source(graph: Graph) -> Mapping[str, list[Relation]]:
+    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
     by_source: dict[str, list[Relation]] = {}
-    for source, relation in _of_sources(graph):
-        if not (failing and relation.holds):
-            by_source.setdefault(source, []).append(relation)
-    return by_source
-
-
-def _of_sources(graph: Graph) -> Iterator[tuple[str, Relation]]:
     for skeleton in sums(graph, _has_source, graph.scope):
         of_total = _sources(graph, skeleton.total.node, skeleton.total.path)
         if not of_total:
@@ -470,8 +460,8 @@ def _of_sources(graph: Graph) -> Iterator[tuple[str, Relation]]:
         where = [of_total, *(_sources(graph, t.part.node, t.part.path) for t in skeleton.terms)]
         for source in of_total:
             if all(source in sources for sources in where):
-                for relation in _among(skeleton, [sources[source] for sources in where]):
-                    yield source, relation
+                by_source.setdefault(source, []).extend(_among(skeleton, [sources[source] for sources in where]))
+    return by_source
 
 
 def _among(skeleton: Relation, sides: list[list[int | None]]) -> Iterator[Relation]:

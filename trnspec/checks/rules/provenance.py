@@ -366,10 +366,10 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
     Source:
         The Trn1 page of 2023-02, which is outdated and consistent, and the Trn2 page of 2024-12, whose EFA row is not.
     """
-    found = sums_by_source(graph, failing=True)
+    found = sums_by_source(graph)
     for source in graph.of(Source):
         for relation in found.get(source.name, ()):
-            if any(_judged(s) for s in relation.sites):
+            if relation.holds or any(_judged(s) for s in relation.sites):
                 continue
             if all(s.claim is None for s in relation.sites):
                 continue  # among adopted figures, which is TRN402

@@ -35,23 +35,13 @@ MOST_CHIPS = 1_024
 """Larger fabrics are compared by their number of chips only, so that a few wrong zeros do not fill the memory."""
 
 
-def _declared(node: Node[Any], graph: Graph) -> tuple[Fabric, int] | None:
-    declared: Fabric | None = getattr(node.spec, "fabric", None)
-    total = chips(graph, node)
-    if declared is None or declared.topology is None or total is None:
-        return None
-    return declared, total[0]
-
-
 def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology, int]]:
     """Every declared topology with its path and the number of its members: chips, or servers for ``between_servers``."""
-    declared = _declared(node, graph)
-    if declared is not None and declared[0].topology is not None:
-        yield _PATH, declared[0].topology, declared[1]
-    outer: Fabric | None = getattr(node.spec, "between_servers", None)
-    members = servers(graph, node)
-    if outer is not None and outer.topology is not None and members is not None:
-        yield _BETWEEN, outer.topology, members[0]
+    for path, counted in ((_PATH, chips), (_BETWEEN, servers)):
+        fabric: Fabric | None = getattr(node.spec, str(path[1]), None)
+        members = counted(graph, node)
+        if fabric is not None and fabric.topology is not None and members is not None:
+            yield path, fabric.topology, members[0]
 
 
 @rule("TRN501", "topology-size-mismatch", over=object, local=True)
@@ -140,27 +130,23 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Dally, Towles: Principles and Practices of Interconnection Networks (2004), 5.1: a k-ary n-cube has 2n channels.
     """
-    declared = _declared(node, graph)
-    if declared is None or declared[0].links_per_chip is None or declared[0].topology is None:
-        return
-    topology = declared[0].topology
+    fabric: Fabric | None = getattr(node.spec, "fabric", None)
     outer: Fabric | None = getattr(node.spec, "between_servers", None)
-    if topology.shape == "switched" or (outer is not None and outer.links_per_chip is None):
-        return
-    built = _built(topology, declared[1])
-    if isinstance(built, str):
-        return  # reported by TRN501
-    if built.nodes > MOST_CHIPS:
+    if fabric is None or fabric.links_per_chip is None or (outer is not None and outer.links_per_chip is None):
         return
     from trnspec.topology.measures import degrees
 
-    links = declared[0].links_per_chip
-    more = outer.links_per_chip if outer is not None and outer.links_per_chip else 0
-    most = max(degrees(built.build()))
-    if links + more != most:
-        declared_links = f"{links} + {more} links" if more else f"{links} links"
-        message = f"a chip of {node.name} has {declared_links}, but {most} in the topology"
-        yield Finding(("spec", "fabric", "links_per_chip"), message, "", (at(node, _PATH, text=str(topology.shape)),))
+    links, more = fabric.links_per_chip, 0 if outer is None else outer.links_per_chip
+    for path, topology, members in _topologies(node, graph):
+        built = _built(topology, members) if path == _PATH and topology.shape != "switched" else ""
+        if isinstance(built, str) or built.nodes > MOST_CHIPS:
+            continue  # TRN501 reports a topology that cannot be built
+        most = max(degrees(built.build()))
+        if links + (more or 0) != most:
+            declared_links = f"{links} + {more} links" if more else f"{links} links"
+            message = f"a chip of {node.name} has {declared_links}, but {most} in the topology"
+            see = (at(node, _PATH, text=str(topology.shape)),)
+            yield Finding(("spec", "fabric", "links_per_chip"), message, "", see)
 
 
 @rule("TRN503", "topologies-differ", over=object, local=True)
