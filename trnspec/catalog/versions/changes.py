@@ -15,11 +15,11 @@ from trnspec.errors import UsageError
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_at, shape_of, steps_of, value_at
+from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, shape_of, steps_of, value_at, with_value
 from trnspec.model.renames import current
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trnspec.model.document import Node
     from trnspec.yaml import Path
@@ -74,16 +74,16 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
             errors.append(ChangeError(path, str(error)))
     try:
         replaced = structure(node.kind, spec, node.document, data, node.units)
-        for path_, value in _assumed(node, replaced):
-            set_at(data, path_, value)
-        replaced = structure(node.kind, spec, node.document, data, node.units)
     except StructureError as error:
         errors += [
             ChangeError(_change_of(changes, r, spec), f"{r.message} (at {dotted(r.path)})") for r in error.rejections
         ]
     if errors:
         return node, errors
-    return evolve(replaced, positions=node.positions, target=node.target, folder=node.folder), []
+    assumed = replaced.spec
+    for at, figure in _assumed(node, replaced):
+        assumed = with_value(assumed, at, figure)
+    return evolve(replaced, spec=assumed, positions=node.positions, target=node.target, folder=node.folder), []
 
 
 def steps(path: str, spec: type) -> Path:
@@ -138,21 +138,18 @@ def _change_of(changes: Mapping[str, Any], rejection: Rejection, spec: type) -> 
     return next(iter(changes))
 
 
-def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
-    """The YAML of each figure that was changed without giving a source: derived from its own value."""
-    assumed: list[tuple[Path, Any]] = []
-    for path, shape, figure in leaves(new.spec, ("spec",)):
-        if not isinstance(shape, FigureShape) or figure.source is not None or figure.derived is not None:
+def _assumed(old: Node[Any], new: Node[Any]) -> Iterator[tuple[Path, Figure]]:
+    """Each figure that was changed without giving a source, below ``spec``: derived from its own value."""
+    for path, figure in figures_of(new.spec).items():
+        if figure.source is not None or figure.derived is not None:
             continue
-        before = value_at(old.spec, path[1:])
+        before = value_at(old.spec, path)
         if isinstance(before, Figure) and before.value == figure.value:
             continue
         text = figure.value.text
         start = next(i for i, char in enumerate(text) if char.isdigit())
         note = f"assumed, instead of {before}" if isinstance(before, Figure) else "assumed"
-        written = {"value": text, "derived": text[start:], "note": figure.note or note}
-        assumed.append((path, written))
-    return assumed
+        yield path, evolve(figure, derived=text[start:], note=figure.note or note)
 
 
 def set_at(data: Any, path: Path, value: Any) -> None:
