@@ -9,8 +9,8 @@ from attrs import field, frozen
 from trnspec.checks.reconcile.conflicts import causes, conflicts
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.judge import Outcome, outcome
-from trnspec.checks.reconcile.relations import AGREES, relations, sums, sums_by_source
-from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
+from trnspec.checks.reconcile.relations import AGREES, relations, sums_by_source, sums_of
+from trnspec.checks.reconcile.sites import PartsTerm, Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import credited_source
@@ -203,7 +203,7 @@ def _words(graph: Graph) -> Iterator[Disagreement]:
             if str(claim.says).lower() not in NO_FIGURE or claim.verdict not in AGREES:
                 continue
             path = (*spread(claim.at)[0], "bandwidth")
-            adopted = _adopted(graph, node, path, {})[0]
+            adopted = _adopted(graph, node, path)[0]
             published = "was published elsewhere" if adopted is not None else "was not published"
             yield Disagreement(
                 name=node.name,
@@ -218,17 +218,13 @@ def _words(graph: Graph) -> Iterator[Disagreement]:
 
 def _recorded(graph: Graph, names: frozenset[str]) -> Iterator[Disagreement]:
     """The claims with a verdict; of some documents alone, because causes take most of the time."""
-    skeletons: dict[tuple[str, Path], Relation] = {}
-    for skeleton in sums(graph):
-        if len(skeleton.terms) == 1 and skeleton.has_parts:
-            skeletons[skeleton.total.node.name, skeleton.total.path] = skeleton
     for node in (n for n in graph if not names or n.name in names):
         groups: dict[tuple[str, str, str | None], list[int]] = {}
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES:
                 groups.setdefault((claim.at, _normal(node, index), claim.verdict), []).append(index)
         for indices in groups.values():
-            yield _disagreement(graph, node, indices, skeletons)
+            yield _disagreement(graph, node, indices)
 
 
 def _normal(node: Node[Any], index: int) -> str:
@@ -237,13 +233,11 @@ def _normal(node: Node[Any], index: int) -> str:
     return f"{value.value}{value.dimension}" if isinstance(value, Quantity) else str(claim.says)
 
 
-def _disagreement(
-    graph: Graph, node: Node[Any], indices: list[int], skeletons: dict[tuple[str, Path], Relation]
-) -> Disagreement:
+def _disagreement(graph: Graph, node: Node[Any], indices: list[int]) -> Disagreement:
     claim = node.claims[indices[0]]
     paths = spread(claim.at)
     path = next((p for p in paths if figure_at(node, p) is not None), paths[0])
-    adopted, interval, terms = _adopted(graph, node, path, skeletons)
+    adopted, interval, terms = _adopted(graph, node, path)
     site = Site(node, path, indices[0])
     value = site.value
     gap: float | None = None
@@ -277,12 +271,13 @@ def _of(graph: Graph, says: object, name: str, where: str = "") -> SourceValue:
 
 
 def _adopted(
-    graph: Graph, node: Node[Any], path: Path, skeletons: dict[tuple[str, Path], Relation]
+    graph: Graph, node: Node[Any], path: Path
 ) -> tuple[SourceValue | None, Interval | None, tuple[PartsTerm, ...]]:
     """The adopted figure at a path, or else the sum of its parts; and the terms of the sum."""
-    skeleton = skeletons.get((node.name, path))
-    terms = skeleton.terms if skeleton is not None else ()
     site = Site(node, path)
+    totals = [r for r in sums_of(site, graph) if r.total.key == site.key and len(r.terms) == 1 and r.has_parts]
+    skeleton = totals[-1] if totals else None
+    terms = skeleton.terms if skeleton is not None else ()
     if site.value is not None:
         figure = figure_at(node, path)
         is_derived = isinstance(figure, Figure) and figure.derived is not None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
-from trnspec.checks.reconcile.relations import AGREES, failing, sums
+from trnspec.checks.reconcile.relations import AGREES, failing, sums_of
 from trnspec.checks.reconcile.sites import PartsTerm, Site, claimed
 from trnspec.checks.reconcile.suspects import Suspect, precedence
-from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.graph import figure_at
 from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.model.source import Source
@@ -137,26 +137,16 @@ def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
     if not isinstance(value, Quantity):
         return explain(Suspect(site, (relation,)), graph)
     terms, shares = list(relation.terms), []
-    for counts, whole in _multiples(graph).get((site.node.name, site.path), ()):
-        # The claim may be of one part instead of the whole, or the reverse.
-        term = PartsTerm(counts, site)
-        if whole:
-            terms.append(term)
-        else:
-            shares.append((term.times, value))
+    for skeleton in sums_of(site, graph):
+        for known in skeleton.terms:
+            if skeleton.across or not known.counts or any(count.value is None for count in known.counts):
+                continue
+            # The claim may be of one part instead of the whole, or the reverse.
+            term = PartsTerm(known.counts, site)
+            if skeleton.total.key[:2] == site.key[:2]:
+                terms.append(term)
+            elif known.part.key[:2] == site.key[:2]:
+                shares.append((term.times, value))
     explanations = explain_case(Mismatch(site, value, (other.interval,), tuple(terms), tuple(shares), graph))
     # Another open claim with the same value is not an explanation.
     return [e for e in explanations if not (e.id == "older-claim" and "(agrees)" in e.sentence)]
-
-
-@cached_by_graph
-def _multiples(graph: Graph) -> dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]]:
-    """The counts of the sums that contain a path, by document and path, each with whether the path is the total."""
-    by_path: dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]] = {}
-    for skeleton in sums(graph):
-        for term in skeleton.terms:
-            if skeleton.across or not term.counts or any(count.value is None for count in term.counts):
-                continue
-            for end in (skeleton.total, term.part):
-                by_path.setdefault((end.node.name, end.path), []).append((term.counts, end is skeleton.total))
-    return by_path

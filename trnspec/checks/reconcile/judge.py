@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import frozen
 
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, case_of, explain_case
-from trnspec.checks.reconcile.relations import sums
+from trnspec.checks.reconcile.relations import sums_of
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -143,5 +143,5 @@ def _measured(spec: type[Any], path: Path) -> bool:
 
 def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Mismatch:
     """The case of a figure that disagrees with one value: its parts, and the totals that it is a part of."""
-    known = (relation for relation in sums(graph) if relation.has_parts)
+    known = (relation for relation in sums_of(site, graph) if relation.has_parts)
     return case_of(site, stated, [interval], known, graph)

@@ -155,6 +155,20 @@ def sums(
         yield from _stated_totals(node, graph, wanted)
 
 
+@cached_by_graph
+def _sums_by_path(graph: Graph) -> Mapping[tuple[str, Path], list[Relation]]:
+    found: dict[tuple[str, Path], list[Relation]] = {}
+    for relation in sums(graph, scope=graph.scope):
+        for name, path, _ in dict.fromkeys(s.key for s in (relation.total, *(t.part for t in relation.terms))):
+            found.setdefault((name, path), []).append(relation)
+    return found
+
+
+def sums_of(site: Site, graph: Graph) -> list[Relation]:
+    """The sums of which a figure is the total or a part, whether or not their figures are stated."""
+    return _sums_by_path(graph).get((site.node.name, site.path), [])
+
+
 def _within(graph: Graph, scope: AbstractSet[str] | None) -> Iterable[Node[Any]]:
     return graph if scope is None else (n for n in graph if n.name in scope)
 

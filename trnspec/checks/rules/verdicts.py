@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.relations import sums
+from trnspec.checks.reconcile.relations import sums_of
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
-from trnspec.graph.graph import at, cached_by_graph
+from trnspec.graph.graph import at
 from trnspec.model.reflection import dotted, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
@@ -68,26 +68,18 @@ def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             said = Site(node, path, index).value
             if not isinstance(said, Quantity):
                 continue
-            value = Site(node, path).value
+            site = Site(node, path)
+            value = site.value
             figure = value.interval if isinstance(value, Quantity) else None
             if figure is None:
-                figure = _totals(graph).get((node.name, path))
+                known = [r for r in sums_of(site, graph) if r.total.key == site.key and r.has_parts]
+                figure = known[-1].expected if known else None
             if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
                 shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
                 message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
                 hint = "give another verdict: rejected, superseded or other-scope"
                 yield Finding((*node.claim_path(index), "verdict"), message, hint)
                 break
-
-
-@cached_by_graph
-def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
-    """The sums of parts, by document and path, whose figures and counts are all known."""
-    return {
-        (relation.total.node.name, relation.total.path): relation.expected
-        for relation in sums(graph, scope=graph.scope)
-        if relation.has_parts
-    }
 
 
 _TOLERANCE = Fraction(1, 100)
