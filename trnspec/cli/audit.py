@@ -32,8 +32,8 @@ from trnspec.cli.render import (
     versioned_json,
     width,
 )
-from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.diagnostics import did_you_mean, unknown_name
+from trnspec.errors import UsageError
 from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import dotted
 from trnspec.text_table import Column, TextTable, escape, plural, table, wrapped
@@ -185,8 +185,8 @@ def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[
         elif any(p == path or p.startswith(f"{path}.") for p in every):
             paths.append(path)
         else:
-            hint = did_you_mean(name, [*known.nodes, *known.aliases, *every])
-            raise UnknownNameError(f"{name!r} is neither a document nor a figure path" + (f"; {hint}" if hint else ""))
+            names_and_paths = [*known.nodes, *known.aliases, *every]
+            raise unknown_name(f"{name!r} is neither a document nor a figure path", name, names_and_paths)
     return frozenset(documents), tuple(paths)
 
 

@@ -18,7 +18,7 @@ from trnspec.atomic_write import write
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli import calibrate_report as report
 from trnspec.cli.common import here
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.forms.fits import fits_text, list_name
@@ -404,8 +404,7 @@ def _check_names(catalog: Catalog, options: Mapping[str, Any]) -> None:
         raise UnknownNameError(f"--source: no source is named {options['source']!r}; {advice}")
     for chip in options["written"]:
         if chip not in catalog.chips:
-            hint = did_you_mean(chip, catalog.chips)
-            raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
+            raise unknown_name(f"--document: no chip is named {chip!r}", chip, catalog.chips)
 
 
 def _schema_of(folder: FilePath) -> str:
