@@ -9,6 +9,7 @@ from trnspec.api import graph
 from trnspec.checks.reconcile.audit import Audit, audit
 from trnspec.checks.reconcile.proportions import proportions
 from trnspec.cli import group
+from trnspec.model.sourced import origin_of
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,14 @@ def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name
 
     assert found, f"{id} is not shown"
     assert cause in found[0].cause
+
+
+def test_an_adopted_count_has_its_own_source(shown: Audit, catalog) -> None:
+    (found,) = (d for d in shown.disagreements if (d.name, d.at) == ("trainium2", "spec.dma.engines"))
+
+    assert found.adopted is not None
+    assert found.adopted.source == origin_of(catalog.named("trainium2").spec.dma.engines).source.name
+    assert found.adopted.source != catalog.named("trainium2").metadata.source.name
 
 
 def test_every_disagreement_is_recorded(shown: Audit) -> None:
