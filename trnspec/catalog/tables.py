@@ -169,9 +169,11 @@ def _cell(column: CatalogColumn, at: PathField, node: Node[Any], value: PathValu
     if column.type in ("integers", "strings"):
         items = value_at(node.spec, _steps(at))
         return tuple(v if isinstance(v, int) else str(v) for v in items)  # type: ignore[return-value]  # all are alike
-    if isinstance(value.value, Amount):
-        return float(value.value.value)
-    return int(value.value) if isinstance(value.value, (int, Fraction)) else value.text
+    if column.type == "number":
+        return float(value.value.value) if isinstance(value.value, Amount) else None
+    if column.type == "integer" and isinstance(value.value, (int, Fraction)):
+        return int(value.value)
+    return value.text
 
 
 # The tables of figures and claims.
