@@ -41,17 +41,11 @@ class Displayed:
     table: UnitTable
 
     @classmethod
-    def of(cls, quantity: Quantity, count: int = 1) -> Displayed:
-        """``count`` times a published figure."""
-        qualifier = quantity.qualifier.value
-        digits = quantity.digits + (len(str(count)) if count > 1 else 0)
-        return cls(
-            quantity.value * count,
-            quantity.unit,
-            digits,
-            f"{qualifier} " if qualifier[-1:].isalpha() else qualifier,
-            quantity.table,
-        )
+    def of(cls, quantity: Quantity) -> Displayed:
+        """A published figure."""
+        mark = quantity.qualifier.value
+        qualifier = f"{mark} " if mark[-1:].isalpha() else mark
+        return cls(quantity.value, quantity.unit, quantity.digits, qualifier, quantity.table)
 
     def text(self, unit: Unit) -> str:
         """The number in a unit, without the unit."""
