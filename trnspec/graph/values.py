@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.graph.composition import added, merged, occurrences, word
+from trnspec.graph.facts import words
 from trnspec.graph.totals import BoundedAmount, Total, summed, terms
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
@@ -109,12 +110,9 @@ def own(graph: Graph, steps: Path) -> Read:
             return None
         if isinstance(value, Figure):
             return PathValue(value.amount, value.value.text, value, node)
-        if isinstance(value, bool):
-            return PathValue("yes" if value else "no", "yes" if value else "no")
-        if isinstance(value, (int, float)):
-            number = value if isinstance(value, int) else Fraction(value)
-            return PathValue(number, f"{value:,}")
-        text = str(graph.aliases.get(value.name, value.name) if isinstance(value, Ref) else value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return PathValue(value if isinstance(value, int) else Fraction(value), f"{value:,}")
+        text = str(graph.aliases.get(value.name, value.name) if isinstance(value, Ref) else words(value))
         return PathValue(text, text)
 
     return read
@@ -127,8 +125,7 @@ def group(steps: Path, shape: Shape) -> Read:
         value = value_at(node.spec, steps)
         if not leaves(value, (), shape):
             return None
-        between = ", " if isinstance(value, tuple) and isinstance(value[0], str) else " x "
-        text = between.join(map(str, value)) if isinstance(value, tuple) else "known"
+        text = words(value) if isinstance(value, tuple) else "known"
         return PathValue(text, text)
 
     return read

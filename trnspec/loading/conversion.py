@@ -17,7 +17,7 @@ from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKe
 from cattrs.gen import make_dict_structure_fn, override
 
 from trnspec.errors import QuantityError
-from trnspec.loading.values import exactly, named, number, one_of, quantity, text
+from trnspec.loading.values import flag, named, number, one_of, quantity, text
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
@@ -77,7 +77,7 @@ def _hook(shape: Shape, converter: _FigureConverter) -> Hook:  # noqa: PLR0911  
         case NumberShape(whole, least, may_be_rounded):
             return _leaf(number(whole=whole, least=least, may_be_rounded=may_be_rounded))
         case FlagShape():
-            return _leaf(exactly(bool, "true or false"))
+            return _leaf(flag)
         case ChoiceShape(words):
             return _leaf(one_of(words))
 
@@ -176,9 +176,8 @@ def converter(units: UnitTable = UNITS) -> Converter:
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)
     converter.register_unstructure_hook(Ref, str)
     converter.register_unstructure_hook(Figure, _plain_figure)
-    for cls, plain_cls in ((SourcedCount, int), (SourcedText, str)):
-        converter.register_unstructure_hook(cls, _plain_sourced(plain_cls))
-    converter.register_unstructure_hook(RoundedCount, _plain_rounded)
+    for cls in (SourcedCount, SourcedText, RoundedCount):
+        converter.register_unstructure_hook(cls, _plain_sourced)
     return converter
 
 
@@ -195,15 +194,9 @@ def _plain_object(cls: Any) -> Callable[[Any], dict[str, Any]]:
     return hook
 
 
-def _plain_sourced(cls: type) -> Callable[[Any], Any]:
-    def hook(value: Any) -> Any:
-        return {"value": cls(value), **_plain_object(Origin)(value.origin)}
-
-    return hook
-
-
-def _plain_rounded(value: RoundedCount) -> Any:
-    return value.text if value.origin is None else {"value": value.text, **_plain_object(Origin)(value.origin)}
+def _plain_sourced(value: SourcedCount | SourcedText) -> Any:
+    bare = str(value) if isinstance(value, (RoundedCount, SourcedText)) else int(value)
+    return bare if value.origin is None else {"value": bare, **_plain_object(Origin)(value.origin)}
 
 
 def _plain_figure(figure: Figure) -> Any:

@@ -36,15 +36,11 @@ def text(pattern: Pattern | None) -> Build:
     return build
 
 
-def exactly(cls: type, words: str) -> Build:
-    """A value of one class and of no class derived from it."""
-
-    def build(value: Any) -> Any:
-        if type(value) is not cls:
-            raise ValueError(f"{value!r} is not {words}")
-        return value
-
-    return build
+def flag(value: Any) -> bool:
+    """True or false."""
+    if type(value) is not bool:
+        raise ValueError(f"{value!r} is not true or false")
+    return value
 
 
 def number(*, whole: bool, least: int | None, may_be_rounded: bool) -> Build:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from trnspec.model.quotes import Price
     from trnspec.yaml import Document, Path
 
-_OF_TYPE = ("status", "term", "note")
-"""The keys of a row without a price: what holds for all prices of the type."""
-
 _RANGE = ("days", "low", "mean", "high")
 
 _SCHEMA = re.compile(r"\A# yaml-language-server: \$schema=(.*)price(\.schema\.json)$", re.MULTILINE)
