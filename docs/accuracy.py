@@ -513,8 +513,6 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "of those of these rows that are estimates too: as estimates, and by their kind. `width` is the ratio of the ends of the interval.",
         "`less` is the probability that the mean error of a kind is less than that of the kind above it, by 2,000 resamplings of clusters: of",
         "25 to 75 % the clusters are too few to order both.",
-        "Estimates of the time to first token are inside less often than 70 %: their intervals count configurations, and most of those of dense",
-        "models with NxD Inference are of 3 of 8 models; the others, three of them with linear attention in PyTorch, take 0.65 to 9.5 times as long.",
         *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "less", "inside", "width"], of_kinds, 2),
         "## Distance to measured rows",
         "Estimates of models that were left out, by the distance to the nearest row of another model of the fit (dense or with experts, as the",

@@ -254,8 +254,7 @@ def _supported(low: float | None, value: float, high: float | None, most: int = 
 
 
 def edge(answer: Answer) -> str:
-    """``>=`` for a value that is a lower bound, ``<=`` for an upper bound; empty for any other."""
-    value = answer.value
-    if isinstance(value, (bool, str)) or (answer.low is None) == (answer.high is None):
+    """``>=`` for a value that is a lower bound, ``<=`` for an upper bound; empty for any other, as an estimate with one end."""
+    if isinstance(answer.value, (bool, str)) or mark(answer) or (answer.low is None) == (answer.high is None):
         return ""
     return ">=" if answer.high is None else "<="

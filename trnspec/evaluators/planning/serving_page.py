@@ -171,11 +171,10 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
         value, low, high = _interval(best, at, limits.percentile, lengths)
         note = f"{short}, {which}"
         if best.spread is not None and high is None:
-            # Without an upper end it is an estimate all the same, and not a bound.
-            note, low = f"{note}; saturated at the slow end of the interval", None
+            note = f"{note}; saturated at the slow end of the interval"
         elif low is not None and high is not None and high > WIDEST * low:
-            note = f"{note}; no interval: {measure(high, 's')} at the slow end, {high / low:.2g} times the fast one"
-            low = high = None
+            note = f"{note}; no upper end: {measure(high, 's')} at the slow end, {high / low:.2g} times the fast one"
+            high = None
         yield Answer(name, value, "s", low, high, note, kind)
     cost = best.million_tokens(lengths.osl)
     if cost is not None:

@@ -89,9 +89,8 @@ class InferenceCase(ModelCase):
 
     @property
     def cluster(self) -> str:
-        """Model, hardware and deployment."""
-        names = ("tp", "pp", "ep", "dp", "prompt", "output", "weight_bytes")
-        return " ".join(map(str, (self.model, self.system.name, *(getattr(self.plan, name) for name in names))))
+        """Model, chip and framework: rows of one model are off in the same way, however many there are."""
+        return f"{self.model} {self.chip} {self.framework}"
 
 
 def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:

@@ -61,8 +61,11 @@ class ServingCase(InferenceCase):
 
     @property
     def cluster(self) -> str:
-        """Model, hardware, deployment and load."""
-        return super().cluster + str(self.requests)
+        """Model, hardware, deployment and load; most chips and frameworks have rows of one or two models."""
+        names = ("tp", "ep", "dp", "prompt", "output", "weight_bytes")
+        return " ".join(
+            map(str, (self.model, self.system.name, *(getattr(self.plan, n) for n in names), self.requests))
+        )
 
 
 def on_gpu(row: Record) -> bool:
