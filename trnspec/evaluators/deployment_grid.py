@@ -136,11 +136,6 @@ class DeploymentGrid:
             found = _first(found, self.code(reason), condition)
         return where(found == 0, numbers["before_refused"], found)
 
-    def order(self, columns: Mapping[str, Number]) -> tuple[Number, ...]:
-        """Rows as they are numbered."""
-        del columns
-        return (0.0,)
-
     @property
     def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
         """Codes of deployments that are invalid whatever their memory is."""

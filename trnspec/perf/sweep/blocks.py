@@ -1,7 +1,7 @@
 """Grids of combinations, evaluated by formulas on arrays that broadcast, in chunks, written to consecutive blocks.
 
-Combinations of parallel degrees are rows, one axis of the arrays, in an order in which similar ones are neighbours.  Conditions
-come first: rows, and values of other axes, of which no combination is valid are left out before anything else is computed.
+Combinations of parallel degrees are rows, one axis of the arrays.  Conditions come first: rows, and values of other axes, of
+which no combination is valid are left out before anything else is computed.
 """
 
 from __future__ import annotations
@@ -178,9 +178,6 @@ class Formulas(Protocol):
     def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
         """Codes of rows that are invalid whatever the values of the other axes are."""
 
-    def order(self, columns: Mapping[str, Number]) -> Sequence[NDArray[Any]]:
-        """Keys by which rows are sorted, as for ``numpy.lexsort``; the last key is the same in all rows of a chunk."""
-
     @property
     def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
         """Codes of combinations that are invalid whatever their memory is; each is computed of what the ones before leave."""
@@ -248,16 +245,11 @@ def _chunks(formulas: Formulas, axes: Sequence[AxisValues], codes: NDArray[np.ui
     rows = rows.some(~wrong)
     if not len(rows):
         return
-    keys = [np.broadcast_to(key, len(rows)) for key in formulas.order(constants | rows.columns)]
-    order = np.lexsort(keys)
-    rows, last = rows.some(order), keys[-1][order]
-    edges = [0, *(np.flatnonzero(np.diff(last)) + 1).tolist(), len(rows)]
     at_once = max(1, _CHUNK // math.prod(map(len, others)))
-    for low, high in itertools.pairwise(edges):
-        for begin in range(low, high, at_once):
-            some = rows.some(slice(begin, min(high, begin + at_once)))
-            # The longest axis last, along which operations are fast.
-            yield from Chunk(tuple(sorted([*others, some], key=len)), constants).parts(_CHUNK)
+    for begin in range(0, len(rows), at_once):
+        some = rows.some(slice(begin, begin + at_once))
+        # The longest axis last, along which operations are fast.
+        yield from Chunk(tuple(sorted([*others, some], key=len)), constants).parts(_CHUNK)
 
 
 def _rows(axes: Sequence[AxisValues]) -> AxisValues:

@@ -161,10 +161,6 @@ class LayoutFormulas:
         tp, pp, cp, dp = self._degrees(columns)
         return (tp * pp * dp * cp != self.estimator.system.ranks) * _RANK_COUNT
 
-    def order(self, columns: Mapping[str, Number]) -> Sequence[Number]:
-        """Layouts with the same stages are together: whether stages are equal is then one number."""
-        return columns["tp"], columns["pp"]
-
     @property
     def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
         """Codes of layouts that have no time, not those that need an unknown link rate; and of those that are slower."""
