@@ -30,7 +30,6 @@ from trnspec.yaml import Document, Places
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
 
@@ -147,8 +146,7 @@ class _Lowering:
         self.node = node
         self.end = "value"
         self.wanted_lnc = lnc
-        self.figures_used: dict[tuple[str, str], UsedFigure] = {}
-        self._stated: dict[tuple[str, str], Stated | None] = {}
+        self.stated: dict[tuple[str, str], Stated | None] = {}
         self.count = count or 1
         """The number of units, linked by the network."""
         self.units = 1
@@ -215,14 +213,13 @@ class _Lowering:
 
     def read(self, node: Node[Any], at: str, *, slow_is_high: bool = False) -> float:
         """A figure in base units, or :data:`UNKNOWN`; it is recorded as used."""
-        if (node.name, at) not in self._stated:
+        if (node.name, at) not in self.stated:
             path = ("spec", *at.split("."))
             value = value_at(node.spec, path[1:])
-            self._stated[node.name, at] = stated(self.graph, node, path, value) if isinstance(value, Figure) else None
-        figure = self._stated[node.name, at]
+            self.stated[node.name, at] = stated(self.graph, node, path, value) if isinstance(value, Figure) else None
+        figure = self.stated[node.name, at]
         if figure is None:
             return UNKNOWN
-        self.figures_used.setdefault((node.name, at), figure.used)
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:
@@ -276,7 +273,7 @@ class _Lowering:
             sharing=max(per_chip / stacks, 1.0) if stacks and per_chip > 1.0 else 1.0,
             host_memory=host,
             levels=levels,
-            figures_used=tuple(self.figures_used.values()),
+            figures_used=tuple(figure.used for figure in self.stated.values() if figure is not None),
         )
 
     def _rates(self, per_chip: float) -> tuple[dict[str, float], dict[str, float]]:
