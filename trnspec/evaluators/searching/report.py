@@ -20,7 +20,7 @@ from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, trainin
 from trnspec.evaluators.software import training_assumptions
 from trnspec.evidence import rank_class
 from trnspec.perf.frameworks import SETTINGS
-from trnspec.perf.sweep.pieces import HOUR, timed
+from trnspec.perf.sweep.pieces import HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,10 +143,7 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
     step = evaluation.answer("step_time")
     values = _answered(evaluation)
     for name in ("usd", "energy"):
-        ends = [
-            None if t is None else timed(name, piece, t, float(layout.tokens))
-            for t in (step.value, step.low, step.high)
-        ]
+        ends = [None if t is None else piece.timed(name, t) for t in (step.value, step.low, step.high)]
         if ends[0] is not None:
             values[name] = (ends[0], ends[1], ends[2])
     inputs = {name: v for name, v in layout_inputs(piece, number).items() if name != "expert_tp"}

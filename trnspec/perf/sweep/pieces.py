@@ -120,12 +120,32 @@ class TrainingPiece:
         if name == EXCESS:
             return block.memory[places] / system.capacity
         if name in TIMED:
-            return timed(name, self, block.time[places], self.tokens)
+            return self.timed(name, block.time[places])
         constants = {
             BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on, "capacity": system.capacity,
             "model": self.estimator.name, "dtype": self.estimator.dtype, "offload": self.offload,
         }  # fmt: skip
         return constants[name] if name in constants else self.degree(name, block.start + places)
+
+    def timed(self, name: str, time: Any) -> Any:
+        """A measure of :data:`TIMED` from the time of a step [s]; ``None`` if it is unknown.
+
+        It is ``step_time`` [s], ``mfu`` [%], ``tokens_per_s``, ``tokens_per_s_per_chip``, or ``usd`` and ``energy`` [J] of a
+        million tokens.
+        """
+        system = self.estimator.system
+        if name == "step_time":
+            return time
+        if name == "mfu":
+            return 100.0 * (self.work * self.tokens) / (time * system.peak(self.estimator.dtype))
+        if name == "tokens_per_s":
+            return self.tokens / time
+        if name == "tokens_per_s_per_chip":
+            return self.tokens / time / system.chips
+        rate = self.hourly if name == "usd" else self.watts
+        if rate is None:
+            return None
+        return time * (rate / HOUR if name == "usd" else rate) / self.tokens * 1e6
 
     @property
     def tokens(self) -> float:
@@ -146,9 +166,6 @@ class TrainingPiece:
     def first_of_equal(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """With a single replica of each parameter all ZeRO stages are the same layout; the first is listed."""
         ranks, zero = self.estimator.system.ranks, self.grid.axes["zero"]
-        pairs = ((tp, pp) for tp in self.grid.axes["tp"] for pp in self.grid.axes["pp"])
-        if len(zero) == 1 or not any(tp * pp == ranks for tp, pp in pairs):
-            return np.ones(len(numbers), dtype=bool)
         of = columns_at(self._axes, numbers)
         # Ranks of one tensor-parallel group may hold the same whole experts.
         whole = (of["expert_tp"] == 0) | (of["expert_tp"] == of["tp"])
@@ -164,28 +181,3 @@ def uneven(layout: Layout, layers: int) -> bool:
 
 TIMED = ("step_time", "mfu", "tokens_per_s", "tokens_per_s_per_chip", "usd", "energy")
 """Measures that are the better, the shorter a step of a system is."""
-
-
-def timed(name: str, piece: TrainingPiece, time: Any, tokens: float) -> Any:
-    """A measure that follows from the time of a step.
-
-    Args:
-        name: The measure: ``step_time`` [s], ``mfu`` [%], ``tokens_per_s``, ``tokens_per_s_per_chip``, ``usd`` and ``energy``
-            [J] of a million tokens.
-        piece: The system.
-        time: Time of a step [s].
-        tokens: Tokens of a step.
-    """
-    system, estimator = piece.estimator.system, piece.estimator
-    if name == "step_time":
-        return time
-    if name == "mfu":
-        return 100.0 * (piece.work * tokens) / (time * system.peak(estimator.dtype))
-    if name == "tokens_per_s":
-        return tokens / time
-    if name == "tokens_per_s_per_chip":
-        return tokens / time / system.chips
-    rate = piece.hourly if name == "usd" else piece.watts
-    if rate is None:
-        return None
-    return time * (rate / HOUR if name == "usd" else rate) / tokens * 1e6
