@@ -214,15 +214,9 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     if not len(kept.best):
         raise infeasible(catalog, search, kept)
     q, mode = search.question, search.question.of
-    cached: dict[int, ListedConfiguration] = {}
-
-    def rows_of(numbers: list[int]) -> list[ListedConfiguration]:
-        for number in numbers:
-            if number not in cached:
-                cached[number] = listed(catalog, search, number)
-        return [cached[number] for number in numbers]
-
-    best = rows_of(kept.best.index.tolist())
+    best, front = (
+        [listed(catalog, search, number) for number in some.index.tolist()] for some in (kept.best, kept.front)
+    )
     first = best[0]
     goal = search.selection.goal
     what = "layouts" if mode == "training" else "deployments"
@@ -238,7 +232,7 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
         bottleneck=single.bottleneck,
         assumptions=tuple(_assumptions(catalog, search, kept, first, what)),
         figures_used=single.figures_used,
-        tables=tuple(_tables(search, kept, best, rows_of)),
+        tables=tuple(_tables(search, best, front)),
         evidence=single.evidence,
         suggestions=(Suggestion(single.evaluator, first.inputs, f"the {_best(goal)} {what[:-1]}"),),
         edition=catalog.edition or "",
@@ -322,7 +316,7 @@ def _assumptions(
         yield Assumption("energy", "maximum power of all chips", "without hosts, network and cooling")
 
 
-def _tables(search: Search, kept: Selected, best: list[ListedConfiguration], rows_of: Any) -> Iterator[Table]:
+def _tables(search: Search, best: list[ListedConfiguration], front: list[ListedConfiguration]) -> Iterator[Table]:
     goal, mode = search.selection.goal, search.question.of
     what = "layouts" if mode == "training" else "deployments"
     title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")
@@ -331,7 +325,6 @@ def _tables(search: Search, kept: Selected, best: list[ListedConfiguration], row
         yield from _comparison(goal, mode, best[0], best[1])
     if search.selection.front:
         goals = tuple(g.name for g in search.selection.front)
-        front = rows_of(kept.front.index.tolist())
         yield from _ranked(f"Pareto front of {' and '.join(goals)}", search, front, goals)
 
 

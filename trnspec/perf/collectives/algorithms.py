@@ -321,24 +321,20 @@ def _circle(members: Members, first: int) -> Members:
 def _place(
     routes: Routes, schedules: Sequence[Schedule], groups: Sequence[Members], stage: Stage, buffers: float
 ) -> tuple[Phase, ...]:
-    """The phases of all groups at once, each by its schedule; equal passes are placed only once."""
-    cache: dict[tuple[int, ...], Phase | None] = {}
+    """The phases of all groups at once, each by its schedule."""
     phases = []
     for by_group in zip(*schedules, strict=True):
         steps = by_group[0][0]
-        key = tuple(id(group_sends) for _, group_sends in by_group)
-        if key not in cache:
-            placed: list[Send] = [
-                (g[i], g[j], share * buffers)
-                for g, (_, group_sends) in zip(groups, by_group, strict=True)
-                for i, j, share in group_sends
-            ]
+        placed: list[Send] = [
+            (g[i], g[j], share * buffers)
+            for g, (_, group_sends) in zip(groups, by_group, strict=True)
+            for i, j, share in group_sends
+        ]
+        if placed:
             # A phase without steps is a pipeline along the group.
             behind = max(len(groups[0]) - 2.0, 0.0) if not steps else 0.0
-            loads = tuple(sorted(routes.rank_loads(placed).items()))
-            cache[key] = Phase(stage, steps, loads, behind) if placed else None
-        phases.append(cache[key])
-    return tuple(phase for phase in phases if phase is not None)
+            phases.append(Phase(stage, steps, tuple(sorted(routes.rank_loads(placed).items())), behind))
+    return tuple(phases)
 
 
 def _lanes(routes: Routes, groups: Sequence[Members], kind: Kind) -> Iterator[CollectivePlan]:
