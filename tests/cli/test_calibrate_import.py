@@ -90,6 +90,15 @@ def test_nccl_tests_twice_in_a_file() -> None:
     ]
 
 
+def test_nccl_wrong_values_in_place_and_ranks_in_any_order() -> None:
+    lines = (SAMPLES / "nccl_all_reduce_h100.log").read_text(encoding="utf-8").splitlines()
+    lines[3:5] = lines[4:2:-1]
+    found = imported("nccl-tests", Log("f", "\n".join(lines).replace("467.85      0", "467.85      2")), "x", {}, 0)
+
+    (wrong,) = (row for row in columns(found, "id", "ranks", "note") if "2 wrong values" in row[2])
+    assert ("x-1073741824-in-place", "8") == wrong[:2]
+
+
 def test_steps_after_the_warmup() -> None:
     assert columns(rows("megatron", "megatron.log", warmup=0), "step_time_s") == [("5.5338",)]
     assert columns(rows("megatron", "megatron.log", warmup=43), "step_time_s") == [("5.7186",)]

@@ -264,17 +264,9 @@ def test_without_scripts(opened) -> None:
 
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark"}
 PAGES = (
-    "index.html",
-    "documents.html",
-    "document/trainium2.html",
-    "document/trn2-ultraserver.html",
-    "sources.html",
-    "source/neuron-trainium2-2026-08.html",
-    "topology.html",
-    "audit.html",
-    "accuracy.html",
-    "planner.html",
-)
+    "index.html", "documents.html", "document/trainium2.html", "document/trn2-ultraserver.html", "sources.html",
+    "source/neuron-trainium2-2026-08.html", "topology.html", "audit.html", "accuracy.html", "planner.html",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
