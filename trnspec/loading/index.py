@@ -54,12 +54,14 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         self._load_all = load_all
         self._read: dict[str, Node[Any]] = {}
         self._in_file: dict[str, list[Node[Any]]] = {}
+        self._names: dict[str, str | None] = {}  # of names and aliases that were looked up
 
     @functools.cached_property
     def full(self) -> Graph:
         """The whole graph; documents that were returned before stay the same objects."""
         graph = self._load_all()
         self.broken |= graph.broken
+        self._names.clear()
         return Graph({**graph.nodes, **self._read}, graph.broken)
 
     @property
@@ -68,7 +70,7 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return "full" in self.__dict__
 
     def __getitem__(self, name: str) -> Node[Any]:
-        for file in self._files_of(name):
+        for file in () if name in self._read else self._files_of(name):
             if name in self._read or self.is_full:
                 break
             self._documents(file)
@@ -91,12 +93,11 @@ class _Nodes(Mapping[str, "Node[Any]"]):
 
     def of_alias(self, alias: str) -> str:
         """The name of the document that has a name or an alias; ``KeyError`` without one."""
-        if alias in self:
-            return alias
-        if self.is_full:
-            return self.full.aliases[alias]
-        named = (node.name for node in self._read.values() if alias in node.aliases)
-        if (name := next(named, None)) is None:
+        if alias not in self._names:
+            own = alias if alias in self else None
+            known = {each: node.name for node in self._read.values() for each in node.aliases}
+            self._names[alias] = own or (self.full.aliases if self.is_full else known).get(alias)
+        if (name := self._names[alias]) is None:
             raise KeyError(alias)
         return name
 
