@@ -460,11 +460,13 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     """The text of the page, of the rows by what was left out of fits."""
     every, by_chip, by_framework, *further = ([r for r in some if not r["skipped"]] for some in held.values())
     parts = [p for p in PHASES if any(r["part"] == p for r in every)]
+    kinds = by_kind(every, [*itertools.chain(*further)])
+    unordered = [f"{k['quantity']}, {k['kind']} ({100 * k['less']:.0f} %)" for k in kinds if k.get("less", 0.0) > 0.5]
     of_kinds = [
         [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
          ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['less']:.0f} %" if "less" in k else "",
          f"{100 * k['inside']:.0f} %", f"{k['width']:.1f}"]
-        for k in by_kind(every, [*itertools.chain(*further)])
+        for k in kinds
     ]  # fmt: skip
     lines = [
         "# Accuracy",
@@ -512,7 +514,9 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "fit has, and rows by fits without their model and without their chip or framework (`--holdout model,chip`). `same rows` are the mean errors",
         "of those of these rows that are estimates too: as estimates, and by their kind. `width` is the ratio of the ends of the interval.",
         "`less` is the probability that the mean error of a kind is less than that of the kind above it, by 2,000 resamplings of clusters: of",
-        "25 to 75 % the clusters are too few to order both.",
+        f"25 to 75 % the clusters are too few to order both. It is above 50 % for {'; '.join(unordered)}: the rows of both kinds differ.",
+        "The interval of transferred rows is that of what they lack: of rows held out with their chip where the software is the same and at",
+        "least three chips were measured, and else that of other software. It is never narrower than that of estimates.",
         *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "less", "inside", "width"], of_kinds, 2),
         "## Distance to measured rows",
         "Estimates of models that were left out, by the distance to the nearest row of another model of the fit (dense or with experts, as the",

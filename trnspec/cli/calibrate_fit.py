@@ -40,7 +40,7 @@ from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
 from trnspec.perf.calibration.measured.training import training_cases
-from trnspec.perf.calibration.transfer import beyond
+from trnspec.perf.calibration.transfer import CHIPS, beyond
 from trnspec.perf.lowering.calibrated import nearest
 from trnspec.yaml import read_file, read_text
 
@@ -202,6 +202,8 @@ def _fit_models(rows: FileRows, targets: Mapping[Label, str]) -> Result:
         report.print_skipped(rows.skipped)
     own = sorted({c.chip for c in cases})
     needed = {_holdout(chip, own, of) for chip, *_ in targets} or {"model"}
+    # The error on other chips with the same software is stated, too.
+    needed |= {"model", "chip"} if targets and len(own) >= CHIPS else set()
     # Beyond the rows of a fit eras are not distinguished.
     model, plain = (inference.MODEL if of == "inference" else training(eras) for eras in (options["eras"], ()))
     fits = fit(model, cases, sorted(needed, reverse=True), _prior(rows))

@@ -306,6 +306,7 @@ class Spread(ShortRepr):
         high: Measured over computed at its upper end. Example: 1.08x
         extrapolation: Exponent by which the interval widens outside the range of the fit. Example: 0.08x
         transfer: The same for other chips and other software.
+        other_chips: The same for other chips with this software; ``transfer`` when left out.
     """
 
     SOURCED: ClassVar[bool] = False
@@ -319,6 +320,7 @@ class Spread(ShortRepr):
     high: Ratio
     extrapolation: Ratio | None = None
     transfer: Transfer | None = None
+    other_chips: Transfer | None = None
 
 
 @frozen(kw_only=True, repr=False)

@@ -105,9 +105,9 @@ def _spread(errors: Errors, rows: int, beyond: Beyond | None) -> dict[str, Any]:
     shares |= {"low": errors.low, "high": errors.high}
     lines: dict[str, Any] = {"rows": rows, **{n: _share(value) for n, value in shares.items()}}
     if beyond is not None:
-        there = beyond.elsewhere
         lines["extrapolation"] = _share(beyond.exponent)
-        lines["transfer"] = {} if there is None else _figures(attrs.asdict(there), None)
+        for name, there in (("transfer", beyond.elsewhere), ("other_chips", beyond.chips)):
+            lines[name] = {} if there is None else _figures(attrs.asdict(there), None)
     return lines
 
 

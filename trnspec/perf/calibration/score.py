@@ -293,9 +293,10 @@ def _without(
     """A calibration without what is held out: with the range that is left of its inputs; else transferred, but without a model."""
     if left:
         return evolve(known, ranges=left)
-    return (
-        known if {*holdout} == {"model"} else evolve(known, evidence=evolve(known.evidence, kind="transferred")).at({})
-    )
+    if {*holdout} == {"model"}:
+        return known
+    moved = known if "framework" in holdout else known.on_another_chip()
+    return evolve(moved, evidence=evolve(known.evidence, kind="transferred")).at({})
 
 
 def _fits_of_steps(graph: Graph, cases: Sequence[TrainingCase]) -> Fits:

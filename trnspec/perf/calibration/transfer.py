@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LEAST = 5
 """Least number of rows to fit, and of rows outside its range, for an exponent of extrapolation."""
 
+CHIPS = 3
+"""Least number of chips for an interval on other chips: the other one of two, such as A100 with 40 and 80 GB, shows little of a third."""
+
 
 @frozen
 class Elsewhere:
@@ -50,10 +53,12 @@ class Beyond:
     Attributes:
         exponent: The power of the distance from the range of the fit by which the interval widens.
         elsewhere: The interval on other chips and of other software; ``None`` without such rows.
+        chips: That of rows held out with their chip, of the same software; ``None`` with fewer than :data:`CHIPS`.
     """
 
     exponent: float
     elsewhere: Elsewhere | None
+    chips: Elsewhere | None = None
 
 
 def left_out(errors: Any, clusters: Any, groups: Collection[object]) -> Beyond:
@@ -85,8 +90,17 @@ def beyond(
     assert fitted.found is not None
     measured = [computed(model, some, fitted.found, own=False) for some in others.values()]
     groups = [name for name, some in others.items() for _ in some]
+    chips = {}
+    for part, each in fitted.errors.items():
+        own = each.cases[: len(each.fit)]
+        if each.elsewhere is not None and len(names := {c.chip for c in own}) >= CHIPS:
+            chips[part] = left_out(each.elsewhere, [c.cluster for c in own], names).elsewhere
     return tuple(
-        Beyond(exponent, elsewhere(np.concatenate([m[i] for m in measured]) if measured else np.empty(0), groups))
+        Beyond(
+            exponent,
+            elsewhere(np.concatenate([m[i] for m in measured]) if measured else np.empty(0), groups),
+            chips.get(model.parts[i]),
+        )
         for i, exponent in enumerate(exponents(model, fitted, masks))
     )
 

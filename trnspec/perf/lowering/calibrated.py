@@ -44,6 +44,7 @@ class ErrorInterval:
         low: The lower end of the interval of rows held out of the fit.
         high: Its upper end.
         transfer: Both ends of the interval of rows on other chips and of other software.
+        other_chips: Those on other chips with the same software; ``None`` where they are not known.
         exponent: The power of the distance from the range of the fit by which the interval widens.
         groups: The groups of rows with an interval of their own.
         error: The errors of the rows.
@@ -55,6 +56,11 @@ class ErrorInterval:
     exponent: float
     groups: tuple[ErrorGroup, ...] = ()
     error: GroupError | None = None
+    other_chips: tuple[float, float] | None = None
+
+    def on_another_chip(self) -> ErrorInterval:
+        """The interval on another chip with the same software."""
+        return self if self.other_chips is None else attrs.evolve(self, transfer=self.other_chips)
 
     def of(self, scale: str, *, experts: bool | None = None, size: float = 0.0) -> ErrorInterval:
         """The interval of the nearest group of rows; the pooled one without such a group.
@@ -141,6 +147,11 @@ class Calibrated:
     library: Library | None = field(default=None, repr=False)
     collectives: tuple[str, ...] = ()
     writes_scores: bool = True
+
+    def on_another_chip(self) -> Calibrated:
+        """The calibration with the intervals on another chip with the same software."""
+        interval, ttft = (None if i is None else i.on_another_chip() for i in (self.interval, self.ttft))
+        return attrs.evolve(self, interval=interval, ttft=ttft)
 
     def at(
         self,
@@ -379,7 +390,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     writes_scores = spec.of != "training" or spec.achieved.score_passes is not None
     if not writes_scores:
         values["score_passes"] = SCORE_PASSES
-    spread = spec.spread
+    spread, differences = spec.spread, _differences(spec, wanted)
     other_chip = "" if spec.chip.name == wanted.chip else f"; fitted on {spec.chip.name}, not on {wanted.chip}"
     result = Calibrated(
         node.name,
@@ -389,7 +400,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         + (f"; {node.metadata.note[0].lower()}{node.metadata.note[1:].rstrip('.')}" if node.metadata.note else ""),
         framework=spec.framework or "",
         serving=Serving(**serving),
-        evidence=_evidence(node, wanted),
+        evidence=_evidence(node, differences),
         ranges={} if spec.fitted_on is None else within(spec.fitted_on),
         dtypes=() if spec.fitted_on is None else spec.fitted_on.dtypes,
         interval=_interval(spread, _PHASES.get(spec.of, spec.of), spec.groups),
@@ -398,7 +409,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         collectives=() if spec.fitted_on is None else spec.fitted_on.collectives,
         writes_scores=writes_scores,
     )
-    return result.at({})
+    return (result.on_another_chip() if [*differences] == ["chip"] else result).at({})
 
 
 def _library(node: Node[Calibration]) -> Library:
@@ -432,37 +443,46 @@ _PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
 
 
 def _interval(spread: Spread, phase: str, groups: Sequence[ErrorGroup]) -> ErrorInterval:
-    low, high, transfer = float(spread.low), float(spread.high), spread.transfer
+    low, high, transfer, chips = float(spread.low), float(spread.high), spread.transfer, spread.other_chips
     return ErrorInterval(
         low=low,
         high=high,
         transfer=(low, high) if transfer is None else (float(transfer.low), float(transfer.high)),
+        other_chips=None if chips is None else (float(chips.low), float(chips.high)),
         exponent=EXPONENT if spread.extrapolation is None else float(spread.extrapolation),
         groups=tuple(g for g in groups if g.phase == phase),
         error=GroupError(phase=phase, rows=int(spread.rows), mean=float(spread.mean), median=float(spread.median)),
     )
 
 
-def _evidence(node: Node[Calibration], wanted: _Wanted) -> Evidence:
-    """The evidence of a calibration, and what that is wanted its rows lack."""
+def _chips(spec: Calibration) -> tuple[str, ...]:
+    return (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
+
+
+def _differences(spec: Calibration, wanted: _Wanted) -> dict[str, str]:
+    """What is wanted that the rows of a calibration lack."""
+    lacks: dict[str, str] = {}
+    if wanted.chip not in (chips := _chips(spec)):
+        lacks["chip"] = f"no rows of {wanted.chip}, only of {', '.join(chips)}"
+    if wanted.framework and (stated := _framework(spec)) != wanted.framework:
+        lacks["framework"] = f"no rows of {wanted.framework}" + (f", only of {stated}" if stated else "")
+    if wanted.era and not wanted.near(spec.era or ""):
+        lacks["era"] = f"no rows of {wanted.era}" + (f", only of {spec.era}" if spec.era else "")
+    if wanted.models and spec.models not in (None, wanted.models):
+        lacks["models"] = f"no rows of models {'with' if wanted.models == 'experts' else 'without'} experts"
+    return lacks
+
+
+def _evidence(node: Node[Calibration], lacks: Mapping[str, str]) -> Evidence:
+    """The evidence of a calibration, of which some differences are known."""
     spec = node.spec
     fit = f"{spec.software}, {spec.spread.rows} rows"
-    chips = (spec.chip.name,) if spec.fitted_on is None else spec.fitted_on.chips
-    lacks: list[str] = []
-    if wanted.chip not in chips:
-        lacks.append(f"no rows of {wanted.chip}, only of {', '.join(chips)}")
-    if wanted.framework and (stated := _framework(spec)) != wanted.framework:
-        lacks.append(f"no rows of {wanted.framework}" + (f", only of {stated}" if stated else ""))
-    if wanted.era and not wanted.near(spec.era or ""):
-        lacks.append(f"no rows of {wanted.era}" + (f", only of {spec.era}" if spec.era else ""))
-    if wanted.models and spec.models not in (None, wanted.models):
-        lacks.append(f"no rows of models {'with' if wanted.models == 'experts' else 'without'} experts")
-    differences = "; ".join(lacks)
+    differences = "; ".join(lacks.values())
     return Evidence(
         kind="transferred" if differences else "estimate",
         reason=f"{node.name} has {differences} ({fit})" if differences else f"{node.name} ({fit})",
         calibration=node.name,
-        chip=", ".join(chips),
+        chip=", ".join(_chips(spec)),
         software=spec.software,
         rows=int(spec.spread.rows),
         framework=spec.framework or "",
