@@ -85,7 +85,7 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
         yield from (f for f in self._files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations")))
         states = re.compile(rf"\b(?:name|aliases)\b.*(?<![\w.-]){re.escape(name)}(?![\w.-])")
-        yield from (file for file, text in self._texts.items() if states.search(text))
+        yield from (file for file, text in self._texts.items() if name in text and states.search(text))
 
     @functools.cached_property
     def _texts(self) -> Mapping[str, str]:
