@@ -400,7 +400,7 @@ def _plan(  # what a layout is computed from
 def _network(graph: Graph, system: LoweredSystem, on: str) -> tuple[Level, ...]:
     """The network level between servers: nominal, slow end, fast end. For one server, that of two such servers."""
     if all(level.name != "network" for level in system.levels):
-        system = lower(graph, re.sub(r"\s*[*x]\s*1\Z", "", on.strip()) + "*2", lnc=int(system.lnc) or None)
+        system = lower(graph, re.sub(r"\s*\*\s*1\Z", "", on.strip()) + "*2", lnc=int(system.lnc) or None)
     assert system.ends is not None
     levels = tuple(level for s in (system, *system.ends) for level in s.levels if level.name == "network")
     if not levels[0].rate:

@@ -33,7 +33,7 @@ BY_HAND = {
     "trn2.48xlarge": (16, 64, 8 * 128 * 128 * 2 * 2.4e9 / 4, 667e12 / 4, 24 * GIB, 725e9, [
         ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 1.5e-6)]),
     # Beyond: 256 GB/s a chip between servers, 3.2 Tbit/s of a server's 64 ranks at 15 us.
-    "trn2-ultraserver*2": (128, 512, 8 * 128 * 128 * 2 * 2.4e9 / 4, 667e12 / 4, 24 * GIB, 725e9, [
+    "u-trn2x64*2": (128, 512, 8 * 128 * 128 * 2 * 2.4e9 / 4, 667e12 / 4, 24 * GIB, 725e9, [
         ("chip", 4, 2.9e12 / 4 / 2, 0), ("server", 64, 1024e9 / 2 / 4, 1.5e-6), ("ultraserver", 256, 256e9 / 2 / 4, 1.5e-6),
         ("network", INF, 3.2e12 / 8 / 64, 15e-6)]),
     # One switched fabric for the whole UltraServer: 2,048 GB/s a chip.
@@ -220,7 +220,7 @@ def test_links_between_chips_alone_are_not_known():
     ("on", "meant"),
     [
         ("TRN1.32xlarge*32", ["trn1.32xlarge*32"]), ("TRN1.32XLARGE", ["trn1.32xlarge"]),
-        (" Trn1.32xlarge X 4 ", ["trn1.32xlarge x 4"]), ("Trainium2", ["trainium2"]),
+        (" Trn1.32xlarge * 4 ", ["trn1.32xlarge * 4"]), ("Trainium2", ["trainium2"]),
         ("trn1_32xlarge*2", ["trn1.32xlarge*2", "trn1n.32xlarge*2", "trn1.2xlarge*2"]),
         ("ZZZ*2", []), ("TRN1.32xlarge*0", []), ("A" * 5000, []),
     ],

@@ -74,7 +74,7 @@ def serving_pieces(catalog: Catalog, q: SearchQuestion, measures: tuple[str, ...
             yield piece
 
 
-_COUNT = re.compile(r"\s*[*x]\s*[0-9]+\s*\Z")
+_COUNT = re.compile(r"\s*\*\s*[0-9]+\s*\Z")
 """The count of a system."""
 
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
 
-_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
-_MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
+_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*\*\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
+_MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*\*\s*[1-9][0-9]{0,5})")
 _FABRICS = ("fabric", "between_servers")
 
 
