@@ -56,16 +56,6 @@ def test_special_files_are_kept(tmp_path) -> None:
     assert b"beside" == (tmp_path / "file").read_bytes()
 
 
-def test_the_name_in_an_error_is_that_of_the_file(tmp_path) -> None:
-    place = Path("/proc/no-such-place.json")
-    if not place.parent.is_dir():
-        pytest.skip("there is no /proc")
-    with pytest.raises(OSError, match="no-such-place") as caught:
-        write({place: b""})
-
-    assert str(place) == caught.value.filename
-
-
 CALLS = ["mkdir", "mkstemp", "write", "fsync", "chmod", "replace"]
 """Every call of a write that can fail."""
 

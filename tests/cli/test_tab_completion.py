@@ -22,9 +22,7 @@ def offered(text: str) -> set[str]:
     ("text", "names"),
     [
         ("trnspec.lo", {"load"}),
-        ("cat.ch", {"chips"}),
         ("cat.u", {"ultraservers", "unknown"}),
-        ("chip.mem", {"memory", "memory_pool"}),
         ("chip.memory.", {"bandwidth", "capacity", "stacks", "technology"}),
         ("chip.peak.dense.fp", {"fp16", "fp32", "fp4", "fp6", "fp64", "fp8"}),
         ("chip.memory.capacity.so", {"source", "source_name", "source_title"}),

@@ -100,3 +100,11 @@ def test_between_plugins_the_first_keeps_the_name(site) -> None:
 
     assert {("acme-1.yaml", "TRN204", 3)} == {f for f in found(site, str(folder)) if f[1] == "TRN204"}
     assert "64 GiB" in site.run("show", "acme-1").out
+
+
+def test_of_two_plugins_that_override_a_document_the_first_does(site) -> None:
+    text = replaced(TRAINIUM, DOUBLE, allowed("spec.memory.bandwidth"))
+    site.catalog("acme", {"chips/trainium1.yaml": text})
+    folder = site.catalog("beta", {"chips/trainium1.yaml": text})
+
+    assert {("trainium1.yaml", "TRN204", line(text, NAME))} == {f for f in found(site, str(folder)) if f[1] == "TRN204"}

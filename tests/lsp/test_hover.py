@@ -71,3 +71,4 @@ def test_six_units_are_listed() -> None:
         for f in (*fields_at(Chip, ("spec",)), *fields_at(Chip, ("spec", "memory")))
     }
     assert {n > 6: ", ...]" in text for n, text in sorted(fields.items())} == {False: False, True: True}
+    assert {"GiB", "GB"} < {u for f in fields_at(Chip, ("spec", "memory")) for u in f.units(table)}

@@ -56,6 +56,12 @@ def test_an_ultraserver_is_a_rack() -> None:
     assert {900_000_000_000} == {system("gb200-nvl72")["node"][key] for key in ("intra_node_bw", "inter_node_bw")}
 
 
+def test_half_of_both_directions_is_used_for_one() -> None:
+    made = CAT["trn3-gen1-ultraserver"].export("aiconfigurator", use={"node.inter_node_bw": "fabric.bandwidth.both"})
+
+    assert "\n  inter_node_bw: 1024000000000\n" in made.text  # of 2,048 GB/s
+
+
 # The program itself.
 
 ASK = """\
