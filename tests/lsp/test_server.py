@@ -152,7 +152,7 @@ async def _requests(editor: Editor) -> None:
     await editor.write(CHIP, spaced)
     options = types.FormattingOptions(tab_size=2, insert_spaces=True)
     (edit,) = ask("formatting", types.DocumentFormattingParams, CHIP, options)
-    assert formatted(spaced, registry().kinds) == edit.new_text
+    assert (types.Position(0, 0), formatted(spaced, registry().kinds)) == (edit.range.start, edit.new_text)
 
     # The correct text has no findings, and neither has a file of another program.
     await editor.write(CHIP, text)
