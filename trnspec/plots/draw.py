@@ -318,7 +318,7 @@ def _on(color: str) -> str:
 
 def _whisker(to: _Drawing, value: float, other: float, ends: Ends, *, horizontal: bool, color: str) -> None:
     low, high = (value if e is None else e for e in ends)
-    if ends == (None, None) or low == high:
+    if low == high:
         return
     error = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     x, y = (value, other) if horizontal else (other, value)
