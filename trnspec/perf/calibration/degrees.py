@@ -9,11 +9,10 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import is_stated, table_of, used_rows
-from trnspec.model.measurements import Measurements
+from trnspec.loading.measured import is_stated
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.fit_range import chip_named
-from trnspec.perf.calibration.measured.cells import RowCells
+from trnspec.perf.calibration.measured.cells import RowCells, measured_rows
 from trnspec.perf.lowering.calibrated import nearest
 
 if TYPE_CHECKING:
@@ -74,21 +73,14 @@ def _form(d: Dimensions) -> tuple[bool, bool]:
 def _trained(graph: Graph) -> tuple[_Trained, ...]:
     """The models and degrees of the tables of training steps."""
     found: set[_Trained] = set()
-    for document in graph.of(Measurements):
-        if document.spec.of != "train":
-            continue
+    for row in measured_rows(graph, "train"):
+        cells = RowCells(graph, dict(row.cells))
+        chip = chip_named(graph, cells.get("hardware"), "train")
         try:
-            rows = used_rows(document.spec, table_of(document.spec, document.document.file))
+            _, d = cells.model()
         except TrnspecError:
             continue
-        for row in rows:
-            cells = RowCells(graph, dict(row.cells))
-            chip = chip_named(graph, cells.get("hardware"), "train")
-            try:
-                _, d = cells.model()
-            except TrnspecError:
-                continue
-            if chip and is_stated(cells.get("tp")):
-                degrees = tuple(cells.integer(name) or 1 for name in DEGREES)
-                found.add(_Trained(chip, _form(d), float(parameters(d)), degrees))
+        if chip and is_stated(cells.get("tp")):
+            degrees = tuple(cells.integer(name) or 1 for name in DEGREES)
+            found.add(_Trained(chip, _form(d), float(parameters(d)), degrees))
     return tuple(found)

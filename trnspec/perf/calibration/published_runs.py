@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.errors import TrnspecError
 from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import is_stated, table_of, used_rows
-from trnspec.model.measurements import Measurements
+from trnspec.loading.measured import is_stated
 from trnspec.model.transformers.counting import parameters
 from trnspec.model.transformers.names import name_key
 from trnspec.perf.calibration.fit_range import chip_named
+from trnspec.perf.calibration.measured.cells import measured_rows
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -96,17 +95,8 @@ def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> Published
 @cached_by_graph
 def _runs(graph: Graph) -> tuple[PublishedRun, ...]:
     """The rows of the tables of runs that state tokens and chip hours; none of a stage of a run."""
-    found = []
-    for document in graph.of(Measurements):
-        if document.spec.of != "train_run":
-            continue
-        try:
-            rows = used_rows(document.spec, table_of(document.spec, document.document.file))
-        except TrnspecError:
-            continue
-        whole = (row for row in rows if row.cells["kind"] == document.spec.of)
-        found += [_run(graph, row) for row in whole if all(is_stated(row.cells[name]) for name in _NEEDED)]
-    return tuple(found)
+    whole = (row for row in measured_rows(graph, "train_run") if row.cells["kind"] == "train_run")
+    return tuple(_run(graph, row) for row in whole if all(is_stated(row.cells[name]) for name in _NEEDED))
 
 
 _NEEDED = ("params_b", "active_params_b", "tokens_t", "seq_len", "chip_hours", "implied_mfu_6nd_pct")

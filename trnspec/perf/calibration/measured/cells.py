@@ -131,6 +131,14 @@ def fitted_rows(graph: Graph, fitted: FittedTable) -> Iterator[tuple[Measurement
         yield from ((spec, row) for row in used_rows(spec, table) if same is None or row.line in lines)
 
 
+def measured_rows(graph: Graph, of: str) -> Iterator[MeasuredRow]:
+    """The rows of the tables of a kind of measurements, such as ``train``; a table with errors has none."""
+    for node in graph.of(Measurements):
+        if node.spec.of == of:
+            with suppress(TrnspecError):
+                yield from used_rows(node.spec, table_of(node.spec, node.document.file))
+
+
 @cached_by_graph
 def fitted_hashes(graph: Graph) -> Mapping[str, frozenset[str]]:
     """The hashes of the rows that each calibration was fitted to, by its name."""
