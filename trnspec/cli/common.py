@@ -118,7 +118,7 @@ def load_catalog(
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
     from trnspec.catalog.catalog import Catalog
 
-    if edition is as_of is overlay is None:
+    if edition is None and as_of is None and overlay is None:
         return Catalog(graph_for(catalog=catalog))
     from trnspec.api import load
 

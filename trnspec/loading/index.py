@@ -1,22 +1,19 @@
 """The shipped catalog as a graph that reads each document when it is first used.
 
-The name of a document is the name of its file, which is in the folder of its kind, and a file that gives it another name or
-an alias has that in its text. So a command that needs one chip reads that chip, its parts and its sources; one that needs
-every calibration reads their folder. The results are those of the full graph. Where a document has errors, or all documents
-are needed, the whole catalog is read.
+The name of a document is the name of its file, which is in the folder of its kind. So a command that needs one chip reads that
+chip, its parts and its sources; one that needs every calibration reads their folder. The results are those of the full graph.
+Where file names do not suffice (an alias, an unknown name, a document with errors, iteration), the whole catalog is read.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import load_document
-from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.kinds import BUILTIN, kind_of
 from trnspec.model.quotes import PriceType
 from trnspec.plugins.api import API, Plugin, Registry
@@ -54,14 +51,12 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         self._load_all = load_all
         self._read: dict[str, Node[Any]] = {}
         self._in_file: dict[str, list[Node[Any]]] = {}
-        self._names: dict[str, str | None] = {}  # of names and aliases that were looked up
 
     @functools.cached_property
     def full(self) -> Graph:
         """The whole graph; documents that were returned before stay the same objects."""
         graph = self._load_all()
         self.broken |= graph.broken
-        self._names.clear()
         return Graph({**graph.nodes, **self._read}, graph.broken)
 
     @property
@@ -70,36 +65,18 @@ class _Nodes(Mapping[str, "Node[Any]"]):
         return "full" in self.__dict__
 
     def __getitem__(self, name: str) -> Node[Any]:
-        for file in () if name in self._read else self._files_of(name):
-            if name in self._read or self.is_full:
-                break
-            self._documents(file)
-        return self._read[name] if name in self._read or not self.is_full else self.full.nodes[name]
+        if name not in self._read and not self.is_full:
+            for file in self._files_of(name):
+                if name not in self._read:
+                    self._documents(file)
+        return self._read[name] if name in self._read else self.full.nodes[name]
 
     def _files_of(self, name: str) -> Iterator[str]:
-        """The files that may have the document of a name, then those that may have it as an alias."""
-        if not re.search(NAME_PATTERN.regex, name):
-            return
+        """The files that may have the document of a name: one of that name, and lists."""
         if name in self._files:
             yield name
         server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
         yield from (f for f in self._files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations")))
-        states = re.compile(rf"\b(?:name|aliases)\b.*(?<![\w.-]){re.escape(name)}(?![\w.-])")
-        yield from (file for file, text in self._texts.items() if name in text and states.search(text))
-
-    @functools.cached_property
-    def _texts(self) -> Mapping[str, str]:
-        return {name: file.read_text("utf-8", "replace") for name, file in self._files.items()}
-
-    def of_alias(self, alias: str) -> str:
-        """The name of the document that has a name or an alias; ``KeyError`` without one."""
-        if alias not in self._names:
-            own = alias if alias in self else None
-            known = {each: node.name for node in self._read.values() for each in node.aliases}
-            self._names[alias] = own or (self.full.aliases if self.is_full else known).get(alias)
-        if (name := self._names[alias]) is None:
-            raise KeyError(alias)
-        return name
 
     def in_folder(self, folder: str) -> list[Node[Any]]:
         """The documents in a folder of the catalog; with those that its lists are read as."""
@@ -136,7 +113,7 @@ class _Aliases(Mapping[str, str]):
         self._nodes = nodes
 
     def __getitem__(self, name: str) -> str:
-        return self._nodes.of_alias(name)
+        return name if name in self._nodes else self._nodes.full.aliases[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._nodes.full.aliases)

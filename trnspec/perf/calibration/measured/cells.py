@@ -386,7 +386,7 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
         of: What a row measures.
     """
     stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
-    return next((name for name in stated if name in graph), "")
+    return next((name for name in stated if name and name in graph), "")
 
 
 def chip_of(graph: Graph, text: str, of: str) -> str:
