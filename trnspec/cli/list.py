@@ -190,7 +190,7 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
 
 
 def _values(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> dict[str, list[Displayed | Cell]]:
-    """What the list of a kind without chips shows of each document, by column."""
+    """Columns of the list of a kind without chips, with the value of each document."""
     if issubclass(spec, Price):
         prices = [_listed_price(graph, n) for n in nodes]
         return {name: [row[name] for row in prices] for name in (prices[0] if prices else ())}

@@ -122,7 +122,7 @@ class EvalRequest:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What the heading of a sweep names: catalog, assumptions, a target."""
+        """Parts of the heading of a sweep: catalog, assumptions, a target."""
         shown = {"assume": "; ".join(self.assume), "use_claims": "yes" if self.use_claims else ""}
         shown |= {"target": self.target or "", "vary": "; ".join(self._solved)}
         return {name.replace("_", " "): text for name, text in {**self.options, **shown}.items() if text}

@@ -406,7 +406,7 @@ def _latencies(case: _CollectiveCase) -> tuple[dict[str, float], list[str]]:
 
 
 def _of_algorithm(case: _CollectiveCase) -> Iterator[Assumption]:
-    """What an algorithm without losses assumes."""
+    """Assumptions of an algorithm without losses."""
     stages, missing = _latencies(case)
     values = [f"{stage} {1e6 * seconds:g} us" for stage, seconds in stages.items() if seconds]
     why = "published, per step" if values else "no latency is published for these links"

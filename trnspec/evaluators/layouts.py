@@ -37,7 +37,7 @@ CHUNKS = (2, 4, 8)
 MOST_CONTEXT = 64
 """The most context-parallel ranks that are evaluated where no degree is given."""
 EVALUATED = "divisors of the number of ranks"
-"""Which degrees are evaluated where none is given."""
+"""Default of a parallel degree, as help texts state it."""
 
 _ALL = "all that divide the ranks"
 

@@ -65,7 +65,7 @@ def training_assumptions(
 
 
 def system_assumptions(system: LoweredSystem) -> tuple[Assumption, ...]:
-    """What a rank is, and the links of each level."""
+    """Assumptions on the rank and on the links of each level."""
     rank = f"a logical core of {int(system.lnc)} physical cores" if system.lnc else "a chip"
     links = (
         (level, f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published")

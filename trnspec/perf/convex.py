@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Function = Callable[[Values, NDArray[np.intp]], Values]
 
 _ROUNDS = 40
-"""The most rounds; three are usual."""
+"""The most rounds; typically three are needed."""
 _NEAR = 1e-4
 """Distance of the two places of a slope, relative to that of the next one."""
 _ROUNDING = 1e-13

@@ -488,7 +488,7 @@ def _blamed(
 
 
 _RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN808": 5}
-"""Which rule is reported of a price that violates several with equal bounds."""
+"""Order of the rules: of those with equal bounds that a price violates, the first is reported."""
 
 
 def _informative(pair: QuoteConflict) -> tuple[object, ...]:

@@ -175,7 +175,7 @@ class Goals:
     checkpoint_rate: float | None
 
     def _limits(self, plan: RunPlan) -> dict[str, tuple[float, float]]:
-        """What each limit is for, not exceeded with the required confidence, and the limit; infinite where it is not known."""
+        """The quantity of each limit that is not exceeded with the required confidence, and the limit; infinite where it is not known."""
         time = plan.likely(self.confidence)
         cost = math.inf if plan.cost is None else plan.cost * time / plan.time[0]
         both = {"deadline": (time, self.deadline), "budget": (cost, self.budget)}
@@ -188,7 +188,7 @@ class Goals:
 
     @property
     def met_as(self) -> str:
-        """What a plan that meets the goals is, as the name of an answer: ``in_time``; empty without goals."""
+        """Name of the answer with the probability of meeting the goals, such as ``in_time``; empty without goals."""
         limited = self.deadline is not None, self.budget is not None
         return {(True, False): "in_time", (False, True): "in_budget", (True, True): "within_limits"}.get(limited, "")
 

@@ -288,7 +288,7 @@ def _errors(problem: FleetProblem, best: FleetPlan) -> Iterator[Answer]:
 
 
 def _objective_text(plan: FleetPlan, q: PlanServingQuestion, lengths: Lengths) -> str:
-    """What is smallest in the best plan; the chips without a price or power."""
+    """The measure that is smallest in the best plan; the chips without a price or power."""
     cost, energy = (plan.million_tokens(lengths.osl), "USD"), (plan.million_tokens_energy(lengths.osl), "J")
     value, unit = {"cost": cost, "energy": energy}.get(q.objective, (None, ""))
     return f"{plan.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"

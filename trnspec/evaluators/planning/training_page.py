@@ -269,7 +269,7 @@ def _hours_text(hours: float) -> str:
 
 
 def _objective_text(plan: RunPlan, q: PlanTrainingQuestion) -> str:
-    """What is smallest in the best plan; the time where it is not known."""
+    """The measure that is smallest in the best plan; the time where it is not known."""
     if q.objective == "chips":
         return f"{measure(int(plan.chips))} chips"
     name = q.objective if plan.measure(q.objective) is not None else "time"

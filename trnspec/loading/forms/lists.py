@@ -29,7 +29,7 @@ def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> 
 
 
 def list_problems(node: Node[Any]) -> Iterator[Problem]:
-    """What the documents of a list cannot have, and a name of the list that is not that of its kind or its file."""
+    """Problems of a list: fields that its documents cannot have, and a name that is not that of its kind or its file."""
     document, metadata = node.document, metadata_of(node.document)
     claims = ["claims"] if "claims" in (document.data or {}) else []
     for path in (*((each,) for each in claims), *(("metadata", k) for k in _OF_ONE if k in metadata)):

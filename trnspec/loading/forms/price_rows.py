@@ -226,7 +226,7 @@ def _row_texts(price: Node[Price]) -> Iterator[str]:
 
 
 def contents(node: Node[Price]) -> dict[str, Any]:
-    """What a Price document states, without the place where it states it: each value with its source, claims sorted."""
+    """The statements of a Price document without their places: each value with its source, claims sorted."""
     data: Any = plain(node)
     origin = {key: data["metadata"].pop(key) for key in ("source", "where") if key in data["metadata"]}
     claims = sorted(repr(sorted(claim.items())) for claim in data.get("claims", ()))

@@ -272,7 +272,7 @@ def adapters(log: ExportLog, field: str) -> Fraction:
     """
     count, one = systems(log)
     each = log.need(field, one, "network.bandwidth", ["network.baseline", "network.peak"])
-    log.assume(field, "the rate of the adapters is taken to be that of one direction, as is usual of network cards")
+    log.assume(field, "the rate of the adapters is taken to be that of one direction, as network cards state it")
     return count * each
 
 

@@ -62,7 +62,7 @@ class Beyond:
 
 
 def left_out(errors: Any, clusters: Any, groups: Collection[object]) -> Beyond:
-    """The interval of rows by fits that had no rows of their chip, with the usual exponent; NaN and no rows count for nothing.
+    """The interval of rows by fits that had no rows of their chip, with the default exponent; NaN and no rows count for nothing.
 
     Args:
         errors: Computed over measured time minus 1 of each row.

@@ -460,7 +460,7 @@ def _chips(spec: Calibration) -> tuple[str, ...]:
 
 
 def _differences(spec: Calibration, wanted: _Wanted) -> dict[str, str]:
-    """What is wanted that the rows of a calibration lack."""
+    """Differences between the wanted conditions and the rows of a calibration, by condition."""
     lacks: dict[str, str] = {}
     if wanted.chip not in (chips := _chips(spec)):
         lacks["chip"] = f"no rows of {wanted.chip}, only of {', '.join(chips)}"

@@ -156,7 +156,7 @@ ACTIVATION_BYTES = 2.0
 
 @frozen(kw_only=True)
 class Sharding:
-    """What a ZeRO stage shards over the replicas, each 1 or 0.
+    """States that a ZeRO stage shards over the replicas, each 1 or 0.
 
     Attributes:
         optimizer: The optimizer states.
@@ -307,13 +307,13 @@ class Layout:
 
     @cached_property
     def sharding(self) -> Sharding:
-        """What is sharded over the replicas."""
+        """The states that are sharded over the replicas."""
         row: Sharding = _row(ZERO, self.zero)
         return row
 
     @cached_property
     def recomputation(self) -> Recomputation:
-        """What is recomputed."""
+        """The shares of a forward pass that are recomputed."""
         row: Recomputation = _row(RECOMPUTE, self.recompute)
         return row
 

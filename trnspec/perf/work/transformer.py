@@ -330,7 +330,7 @@ _OF_HEADS: dict[str, Callable[[Heads], Number]] = {
     "read": lambda heads: heads.kv_elements,
     "rows": lambda heads: heads.heads,
 }
-"""What an average layer has of the heads of a reach: FLOP, elements that are read from the cache, and rows of scores."""
+"""Work of the heads of a reach, averaged over layers: FLOP, elements read from the cache, and rows of scores."""
 
 
 def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number = 1.0) -> Number:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.case import Case
 
 Holdout = Literal["model", "chip", "framework", "parameters", "seq", "ranks"]
-"""What is held out together: all rows of a model, of a chip or of a framework; or those above the middle of the range of an input."""
+"""Rows that are held out together: all of a model, of a chip or of a framework; or those above the middle of the range of an input."""
 
 INPUTS: tuple[Holdout, ...] = ("parameters", "ranks", "seq")
 """Inputs of steps and of requests."""
