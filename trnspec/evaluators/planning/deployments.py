@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
+from trnspec.evaluation.measures import measure
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
 from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evaluators.planning.distribution import Distribution
@@ -150,9 +151,7 @@ def deployed(
             far = far_inputs(graph, known.name, of_deployment(own, setup.dims, setup.pool.plan), experts=routed)
             at = evolve(at, evidence=at.evidence.without_row(far))
             if (factor := at.high / at.low) > WIDEST:
-                why = (
-                    f"no estimate: the interval of TPOT spans a factor of {factor:.2g}; no losses: lower bound on time"
-                )
+                why = f"no estimate: TPOT spans a factor of {measure(factor, digits=2)}; no losses: lower bound on time"
                 at = Calibrated(evidence=evolve(IDEAL, reason=why))
                 setup = prepare(graph, evolve(inputs, calibration="none"), at, at).with_batch(
                     int(setup.pool.plan.batch)

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import amount, duration, exact, until
+from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import (
     AnyPrices,
     Confidence,
@@ -436,9 +437,7 @@ def _plan(  # the parts of a question
     _, low, high = plan.time
     if high is None or high <= WIDEST * low:
         return plan
-    why = (
-        f"no estimate: the interval of the run time spans a factor of {high / low:.2g}; no losses: lower bound on time"
-    )
+    why = f"no estimate: run time spans a factor of {measure(high / low, digits=2)}; no losses: lower bound on time"
     ideal = _plan(catalog, evolve(question, calibration="none"), on, goals, measured=measured)
     return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 

@@ -15,6 +15,7 @@ from trnspec.evaluators.planning.comparison import (
     best_of_kinds,
     best_supported,
     by_price,
+    is_bound,
     listed,
     pareto,
     percent,
@@ -250,7 +251,10 @@ def _comparison(
     """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
     if published is not None:
         run = published.run
-        theirs, ours = map(_hours_text, (published.chip_hours, best.chip_hours))
+        expected, low, _ = best.chip_hours_interval
+        theirs, ours = _hours_text(published.chip_hours), _hours_text(expected)
+        if is_bound(best):
+            ours = f">= {_hours_text(low)}"
         text = f"{theirs} chip hours, here {ours}: {run.model} on {run.hardware.partition('-')[0]}, MFU {run.mfu:.0f} %"
         note = "at the MFU of that run by 6 FLOP per parameter and token"
         if (differences := published.differences(best, q.model)) and not published.outside(best):
