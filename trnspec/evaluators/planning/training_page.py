@@ -350,7 +350,7 @@ def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]
     else:
         why = f"not published for {best.chip}; that of H100 is used: {source}"
     low, high = FAILURE_RATES
-    within = "" if q.mtbf is not None else f", within {low:g} to {high:g} failures per 1,000 days of 8 chips"
+    within = "" if q.mtbf is not None else f" (interval: {low:g} to {high:g} failures per 1,000 days of 8 chips)"
     yield Assumption("mtbf", f"{per_chip:,.0f} h per chip{within}", why, first="not published" in why)
     yield Assumption("restart", q.restart or "10 min, within 4 to 40", "from a failure to the first repeated step")
     if q.spares is None and q.repair is None:
