@@ -168,9 +168,7 @@ def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> 
         tokens=f"{float(row['tokens_t']) * 1e12:.0f}",
         on=(f"{SERVERS.get(hardware, 'p5.48xlarge')}*{count}",),
         seq=int(row["seq_len"]),
-        global_batch=round(float(batch) * 1e6 / int(row["seq_len"]) / (count * 8)) * count * 8 or None
-        if batch
-        else None,
+        global_batch=round(float(batch) * 1e6 / int(row["seq_len"])) if batch else None,
         objective="time",
         production_factor=1.0,
         **degrees,

@@ -13,7 +13,7 @@ from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluators.planning.training import considered, default_batches
+from trnspec.evaluators.planning.training import considered, default_batches, given_batches
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
 
@@ -160,19 +160,24 @@ def test_a_looser_limit_never_worsens_the_objective(factor, name, deadline, budg
     assert not before["meets_goals"] or (after["meets_goals"] and after[column] <= before[column] * (1.0 + 1e-9))
 
 
-@pytest.mark.parametrize(
-    ("tokens", "ranks", "batches"),
-    [
-        (10e12, 1024, (2048,)),
-        (10e12, 96, (2016,)),
-        (10e12, 2304, (2304,)),
-        (10e12, 3072, (2304, 1536)),
-        (1e9, 3, (9,)),
-        (1e6, 64, (1,)),
-    ],
-)
-def test_the_default_batches_are_multiples_of_as_many_replicas_as_there_may_be(tokens, ranks, batches) -> None:
-    assert default_batches(tokens, 8192, ranks) == batches
+def test_batches_are_multiples_of_as_many_replicas_as_there_may_be() -> None:
+    default = ((10e12, 1024), (10e12, 96), (10e12, 2304), (10e12, 3072), (1e9, 3), (1e6, 64))
+    given = ((1953, 512), (1538, 96), (1024, 512), (600, 512), (95, 64), (100, 55), (5754, 1920), (20, 12), (1, 64))
+
+    assert [default_batches(tokens, 8192, ranks) for tokens, ranks in default] == [
+        (2048,), (2016,), (2304,), (2304, 1536), (9,), (1,),
+    ]  # fmt: skip
+    assert [given_batches(*one) for one in given] == [
+        (1953, 2048), (1538, 1536), (1024,), (600, 576), (95, 96), (100,), (5754, 5760), (20, 21), (1,),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("batch", "planned"), [(125, "128 sequences"), (128, None)])
+def test_a_given_batch_is_rounded_where_that_is_faster(batch, planned) -> None:
+    found, even = (plan(CAT, **SMALL, on=("trn1.32xlarge*2",), global_batch=n) for n in (batch, 128))
+
+    assert found["layout"] == even["layout"]
+    assert {a.name: a.value for a in found.assumptions}.get("global_batch") == planned
 
 
 def test_counts_between_powers_of_two_are_not_slower_than_the_smaller_one() -> None:
@@ -305,18 +310,13 @@ def test_spares_replace_servers_that_are_repaired() -> None:
 
 def test_a_given_price_and_no_price() -> None:
     given = plan(CAT, **SMALL, on=("trn1.32xlarge*4",), price="10 USD/h")
-    unknown = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",))
+    unknown = plan(CAT, **SMALL | {"model": "llama-3.1-8b"}, on=("trn3-gen2-ultraserver",))
 
     assert given["run_cost"] == pytest.approx(given["run_time"] / 3600 * 40)
     assert "run_cost" not in unknown.names
     assert rows(unknown)[0]["run_cost"] is None
     assert {a.name: a.value for a in unknown.assumptions}["cost"] == "unknown"
-
-
-def test_a_layout_that_was_not_measured_has_its_time_where_no_price_is_known() -> None:
-    found = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn3-gen2-ultraserver",))
-
-    assert re.search(r": ~[\d.]+ h ", found["unmeasured_layout"])
+    assert re.search(r": ~[\d.]+ h ", unknown["unmeasured_layout"])  # its time
 
 
 @pytest.mark.parametrize(("servers", "rate"), [(2, 20e9), (64, 100e9)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -53,7 +54,7 @@ from trnspec.perf.goodput import (
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -66,6 +67,12 @@ BATCH_FACTOR, BATCH_EXPONENT = 0.58, 0.571
 
 It depends on the tokens of the run and hardly on the size of the model: 4 M for 1 T tokens, 15 M for 10 T. Llama 3 405B had
 16 M for 15.6 T tokens (arXiv 2407.21783, table 4).
+"""
+BATCH_TOLERANCE = 0.05
+"""The share by which the global batch of a plan may differ from one that is given.
+
+Papers round batches: 4 M tokens are 4,194,304, 4.9 % more than 4,000,000, and 1,538 sequences on 96 GPUs (GPT-NeoX-20B, arXiv
+2204.06745) are no whole number for each of 12 replicas. Frameworks need whole numbers.
 """
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""
@@ -276,22 +283,20 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
     counts = [int(fixed)] if fixed else q.count
     if not counts:
         return _counted(catalog, q, name, goals)
-    return _feasible(catalog, [(q, f"{name}*{count}") for count in counts], goals)
+    return _feasible(partial(_plan, catalog, q, f"{name}*{count}", goals) for count in counts)
 
 
-def _feasible(
-    catalog: Catalog, each: Iterable[tuple[PlanTrainingQuestion, str]], goals: Goals, *, measured: bool = True
-) -> list[RunPlan]:
-    """The plans of those questions and systems that have one.
+def _feasible(each: Iterable[Callable[[], RunPlan]]) -> list[RunPlan]:
+    """The plans of those functions that find one.
 
     Raises:
         RefusalError: None has a plan; the last reason.
     """
     found: list[RunPlan] = []
     refused: list[RefusalError] = []
-    for question, on in each:
+    for plan in each:
         try:
-            found.append(_plan(catalog, question, on, goals, measured=measured))
+            found.append(plan())
         except RefusalError as error:
             refused.append(error)
     if not found:
@@ -362,13 +367,26 @@ def _pays(plan: RunPlan, plans: dict[int, RunPlan]) -> bool:
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
 
 
-def _plan(  # the parts of a question
+def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals, *, measured: bool = True) -> RunPlan:
+    """The run on one system, with the fastest of the global batches that come into question."""
+    q = resolve_training(question)
+    estimator = training.estimator_of(catalog, q, on=on)
+    seq, ranks = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE), int(estimator.system.ranks)
+    batches = given_batches(q.global_batch, ranks) if q.global_batch else default_batches(goals.tokens, seq, ranks)
+    planned = partial(_planned, catalog, question, on, goals, estimator, seq=seq, measured=measured)
+    return min(_feasible(partial(planned, batch=n) for n in batches), key=lambda plan: rank(plan, "time", goals))
+
+
+def _planned(  # the parts of a question
     catalog: Catalog,
     question: PlanTrainingQuestion,
     on: str,
     goals: Goals,
+    estimator: Estimator,
     *,
-    measured: bool = True,
+    seq: int,
+    batch: int,
+    measured: bool,
 ) -> RunPlan:
     """The run on one system with its fastest layout; its bound if the interval of its time is wider than a factor of 8.
 
@@ -380,17 +398,9 @@ def _plan(  # the parts of a question
         RefusalError: ``no-layout``, or a figure is not published.
     """
     q = resolve_training(question)
-    estimator = training.estimator_of(catalog, q, on=on)
-    seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     # A bound is that of all layouts.
     compared = measured and estimator.calibration.coverage > 0.0
     degrees = _degrees(catalog, estimator) if compared else {}
-    batch, *others = (
-        (q.global_batch,) if q.global_batch else default_batches(goals.tokens, seq, int(estimator.system.ranks))
-    )
-    if others:
-        each = [(evolve(question, global_batch=n), on) for n in (batch, *others)]
-        return min(_feasible(catalog, each, goals, measured=measured), key=lambda plan: rank(plan, "time", goals))
     layout = _layout(q, estimator, seq, batch, degrees)
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
@@ -438,7 +448,7 @@ def _plan(  # the parts of a question
     if high is None or high <= WIDEST * low:
         return plan
     why = f"no estimate: run time spans a factor of {measure(high / low, digits=2)}; no losses: lower bound on time"
-    ideal = _plan(catalog, evolve(question, calibration="none"), on, goals, measured=measured)
+    ideal = _plan(catalog, evolve(question, calibration="none", global_batch=batch), on, goals, measured=measured)
     return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 
 
@@ -520,9 +530,30 @@ def default_batches(tokens: float, seq: int, ranks: int) -> tuple[int, ...]:
         ranks: Number of ranks.
     """
     default = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
-    odd = ranks // (ranks & -ranks)
-    units = [odd << max(0, (min(most, ranks) // odd).bit_length() - 1) for most in (default // 2, default)]
+    units = [_replicas(most, ranks) for most in (default // 2, default)]
     return tuple(dict.fromkeys(max(1, round(default / unit)) * unit for unit in units))
+
+
+def given_batches(batch: int, ranks: int) -> tuple[int, ...]:
+    """A global batch that is given, and where the ranks do not divide it well, the nearest one that they do [sequences].
+
+    That is the multiple of as many replicas as possible which differs by at most :data:`BATCH_TOLERANCE`.
+
+    Args:
+        batch: The global batch.
+        ranks: Number of ranks.
+    """
+    unit = _replicas(batch, ranks)
+    while unit % 2 == 0 and abs(round(batch / unit) * unit - batch) > BATCH_TOLERANCE * batch:
+        unit //= 2
+    near = round(batch / unit) * unit
+    return (batch, near) if 0 < abs(near - batch) <= BATCH_TOLERANCE * batch else (batch,)
+
+
+def _replicas(most: int, ranks: int) -> int:
+    """The most replicas up to a number, or a few more, that divide some ranks: their odd part times a power of two."""
+    odd = ranks // (ranks & -ranks)
+    return odd << max(0, (min(most, ranks) // odd).bit_length() - 1)
 
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:

@@ -296,9 +296,12 @@ def _assumptions(
     if published is not None and published.outside(best):
         why = published.differences(best, q.model)
         yield Assumption("published_run", "outside the interval of the plan", why, first=True)
-    if q.global_batch is None:
+    if q.global_batch != layout.global_batch:
+        why = (
+            USUAL_BATCH if q.global_batch is None else f"few layouts divide the {q.global_batch:,} of the input evenly"
+        )
         yield Assumption(
-            "global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step; {USUAL_BATCH}"
+            "global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step; {why}"
         )
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
