@@ -11,7 +11,7 @@ from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.roofline import pieces
-from trnspec.perf.training.step import attention_scores, layer_seconds_per_token
+from trnspec.perf.training.microbatch import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import attended_keys, span, transformer
 

@@ -23,4 +23,4 @@ def test_functions_of_a_training_evaluation() -> None:
     assert set(MOST) == set(found)
     assert {} == {folder: n for folder, n in found.items() if n[0] > MOST[folder][0] or n[1] > MOST[folder][1]}
     # The all-reduce of tensor parallelism is one function.
-    assert 1 == printed.count("perf/training/step.py: tensor_parallel_all_reduce")
+    assert 1 == printed.count("perf/training/microbatch.py: tensor_parallel_all_reduce")

@@ -8,7 +8,8 @@ from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL, Efficiency, machine
 from trnspec.perf.training.bubble import equal_bubble
-from trnspec.perf.training.execution import Pipeline, Times, half_moved
+from trnspec.perf.training.execution import Pipeline, half_moved
+from trnspec.perf.training.microbatch import Times
 from trnspec.perf.training.step import Step, step
 from trnspec.perf.work.layout import SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer

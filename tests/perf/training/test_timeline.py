@@ -21,8 +21,9 @@ from tests.support.engine import FITTED, SYSTEMS, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.microbatch import microbatch
 from trnspec.perf.training.pass_order import FUSED
-from trnspec.perf.training.step import PARTS, microbatch, step
+from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.training.timeline import (
     COMMUNICATION,
     COMPUTE,

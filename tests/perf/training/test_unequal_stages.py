@@ -15,7 +15,8 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.training.bubble import approximation, unequal_span, v_shaped_bubble
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.training.execution import Pipeline, Times
+from trnspec.perf.training.execution import Pipeline
+from trnspec.perf.training.microbatch import Times
 from trnspec.perf.training.pass_order import FUSED, order
 from trnspec.perf.training.step import PARTS, Step, step
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES

@@ -13,7 +13,8 @@ import numpy as np
 from attrs import astuple, evolve
 
 from trnspec.perf.ops import Number, collapsed, floor, larger, smaller, where
-from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, Times, executed
+from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, executed
+from trnspec.perf.training.microbatch import Times
 from trnspec.perf.work.layout import dealt, extreme_layers
 
 if TYPE_CHECKING:

@@ -25,6 +25,8 @@ from trnspec.perf.work.validity import MOST_V_STAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from trnspec.perf.training.microbatch import Times
+
 _ELEMENTS = 1 << 20
 """Passes times rows that are computed at once with numpy."""
 
@@ -262,34 +264,6 @@ class Pipeline:
     microbatches: Number
     forward_first: Number = 0.0
     factor: Number = 1.0
-
-
-@define
-class Times:
-    """Times of a microbatch [s].
-
-    Attributes:
-        forward: Forward pass of a layer.
-        inputs: Backward pass of a layer, or its part for gradients of activations.
-        weights: The part of the backward pass of a layer for gradients of weights; 0 where it is not split.
-        movable: What of a layer may be in either of the first two; ``forward`` includes it.
-        send: Messages of a stage, half of them forward.
-        output: Forward pass of the output.
-        output_inputs: Backward pass of the output.
-    """
-
-    forward: Number
-    inputs: Number
-    weights: Number
-    movable: Number
-    send: Number
-    output: Number
-    output_inputs: Number
-
-    @property
-    def fwd_bwd(self) -> Number:
-        """All passes of a layer."""
-        return self.forward + self.inputs + self.weights
 
 
 def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number:

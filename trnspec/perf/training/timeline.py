@@ -24,8 +24,8 @@ from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.bubble import balance, equal_bubble, pipeline_of, unequal_span
 from trnspec.perf.training.execution import KINDS, execution
+from trnspec.perf.training.microbatch import microbatch
 from trnspec.perf.training.pass_order import FUSED, ORDERED
-from trnspec.perf.training.step import microbatch
 from trnspec.perf.work.layout import V_SHAPED, dealt
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.training.bubble import Balance
-    from trnspec.perf.training.execution import Pipeline, Times
+    from trnspec.perf.training.execution import Pipeline
+    from trnspec.perf.training.microbatch import Times
     from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.transformer import Transformer
 
