@@ -33,10 +33,9 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
 def test_whole_backward_passes(p, times):
     forward, inputs, weights = times
     for m in range(1, 3 * p):
-        executed = span(one_forward_one_backward(p, m), {"F": forward, "B": inputs + weights})
-        assert closed_form("1f1b", p, m, times) == pytest.approx(executed, rel=1e-12)
-        executed = span(gpipe(p, m), {"F": forward, "B": inputs + weights})
-        assert closed_form("gpipe", p, m, times) == pytest.approx(executed, rel=1e-12)
+        for schedule, passes in (("1f1b", one_forward_one_backward), ("gpipe", gpipe)):
+            executed = span(passes(p, m), {"F": forward, "B": inputs + weights})
+            assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12)
     for v in (2, 3, 4):
         for m in (p, 2 * p, 3 * p):
             chunk = {"F": forward / v, "B": (inputs + weights) / v}

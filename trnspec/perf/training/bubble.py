@@ -56,9 +56,7 @@ def equal_bubble(pipeline: Pipeline, layer: Times, layers: Number, needed: Numbe
     bubble = pipeline.factor * others * fwd_bwd
     if not (np.any(v_shape) or np.any(deferred)):
         return bubble
-    executed_: Number = 0.0
-    if np.any(v_shape):
-        executed_ = v_shaped_bubble(pipeline, layer, layers, needed)
+    executed_ = v_shaped_bubble(pipeline, layer, layers, needed) if np.any(v_shape) else 0.0
     filled = smaller(pipeline.microbatches - 1.0, deferred) * weights
     idle = where(deferred > 0.0, larger(bubble, others * (fwd_bwd - weights) - filled), bubble)
     return where(v_shape > 0.0, executed_, idle)
@@ -134,12 +132,8 @@ def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     """The time of all passes with unequal stages [s]; 0 where they are equal, or more than are executed."""
     p = pipeline.stages
     deal, _ = dealt(pipeline.layers, p, pipeline.chunks, 0.0, pipeline.mtp)
-    if np.all(pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0):
-        other: Number = 0.0
-        simple: Number = True
-    else:
-        other = executed(pipeline, times)
-        simple = pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0
+    simple = pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0
+    other = 0.0 if np.all(simple) else executed(pipeline, times)
     if not np.any(simple):
         return other
     unequal = (deal.end > deal.begin) | (pipeline.mtp > 0.0)
