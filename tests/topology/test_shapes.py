@@ -1,5 +1,7 @@
 """Named shapes against the published tables, closed forms against the built graphs and against networkx."""
 
+import math
+
 import networkx as nx  # type: ignore[import-untyped,unused-ignore]
 import pytest
 from hypothesis import given, settings
@@ -61,8 +63,7 @@ TRN1 = (
 
 def test_published_adjacency() -> None:
     assert Torus((4, 4)).build() == Explicit(TRN1).build()
-    ring = [[(i - 1) % 12, (i + 1) % 12] for i in range(12)]
-    assert Ring(12).build() == Explicit(ring).build()
+    assert Ring(12).build() == Explicit([[(i - 1) % 12, (i + 1) % 12] for i in range(12)]).build()
     chain = [[1], [0, 2], [1, 3], [2, 4], [3, 5], [4]]
     assert Chain(6).build() == Explicit(chain).build()
 
@@ -105,15 +106,8 @@ def test_refuses_invalid_shapes(wrong: object) -> None:
 
 
 rates = st.sampled_from([1.0, 2.0, 3.0, 8.0])
-small = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda d: 1 < _product(d) <= 14)
-medium = st.lists(st.integers(1, 6), min_size=1, max_size=4).filter(lambda d: _product(d) <= 80)
-
-
-def _product(dims: list[int]) -> int:
-    n = 1
-    for k in dims:
-        n *= k
-    return n
+small = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda d: 1 < math.prod(d) <= 14)
+medium = st.lists(st.integers(1, 6), min_size=1, max_size=4).filter(lambda d: math.prod(d) <= 80)
 
 
 @st.composite
@@ -242,11 +236,18 @@ def test_upper_bound_is_marked(dims: tuple[int, ...], links: int) -> None:
     assert links == found.links == len(measures.cut_edges(Torus(dims).build(), found.cut))
 
 
+def test_each_switch_is_on_the_side_of_its_chips() -> None:
+    """Also where all rates together are below 1."""
+    racks = (Edge(chip, 30 + chip // 15, 0.01) for chip in range(30))
+    assert bisection(FabricGraph(30, (*racks, Edge(30, 31, 0.01)), 2), "rate").rate == 0.01
+
+
 @pytest.mark.parametrize(("n", "links"), [(2, 1), (5, 6), (8, 16)])
 def test_fully_connected(n: int, links: int) -> None:
     shape = FullyConnected(n, 3.0)
     assert (links, 3.0 * links) == (shape.bisection("rate").links, shape.bisection("rate").rate)
     assert bisection(shape.build()).links == links == len(measures.cut_edges(shape.build(), shape.bisection().cut))
+    assert [*range((n + 1) // 2)] == sorted(shape.bisection().cut)
     assert (shape.diameter, shape.mean_hops(self_included=False)) == (1, 1.0)
     assert shape.links == len(shape.build().edges)
 

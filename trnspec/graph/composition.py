@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.graph.graph import cached_by_graph, references
 from trnspec.model.chip import Chip
@@ -63,7 +63,7 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
     servers with 16 chips each and over 100,000 chips has at least 6,250 servers.
     """
     spec: Any = type(node.spec)
-    if not callable(getattr(spec, "parts", None)):
+    if not has_parts(spec):
         return ()
     expected = declared_parts(spec)
     direct: list[DirectPart] = []
@@ -72,8 +72,8 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[DirectPart, ...] | None:
         if part is None or (expected and not isinstance(part.spec, expected)):
             return None
         direct.append(DirectPart(part, count, ref))
-    if len(direct) == 1 and direct[0].count is None and part is not None:
-        return (DirectPart(part, _count_by_chips(graph, node, part), direct[0].ref),)
+    if len(direct) == 1 and direct[0].count is None:
+        return (evolve(direct[0], count=_count_by_chips(graph, node, direct[0].node)),)
     return tuple(direct)
 
 

@@ -21,16 +21,18 @@ SUFFIXES = (".yaml", ".yml")
 
 def shipped() -> FilePath:
     """The folder of the catalog of this installation."""
-    here = FilePath(__file__).resolve().parent.parent
-    packaged = here / "_data" / "catalog"
-    return packaged if packaged.is_dir() else here.parent / "catalog"
+    return _installed("catalog")
 
 
 def schemas() -> FilePath:
     """The folder of the JSON Schemas of this installation."""
+    return _installed("schemas")
+
+
+def _installed(name: str) -> FilePath:
     here = FilePath(__file__).resolve().parent.parent
-    packaged = here / "_data" / "schemas"
-    return packaged if packaged.is_dir() else here.parent / "schemas"
+    packaged = here / "_data" / name
+    return packaged if packaged.is_dir() else here.parent / name
 
 
 def documents_in(folder: FilePath) -> Iterator[FilePath]:

@@ -15,6 +15,7 @@ from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.forms.lists import documents_in_list, list_problems
+from trnspec.loading.precedence import replacement_problems
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.loading.values import show
@@ -22,6 +23,7 @@ from trnspec.model.document import API_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
+from trnspec.plugins.selection import CORE
 from trnspec.yaml import Document, Path, Problem
 from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
 
@@ -70,7 +72,7 @@ def load_document(  # each one is independent of the others
     if result.node is not None and result.node.kind in LISTS:
         parts = tuple(_parts(result, registry, plugin=plugin, layer=layer))
         result = evolve(result, parts=parts, problems=(*result.problems, *list_problems(result.node)))
-    return evolve(result, plugin=plugin, layer=layer) if plugin or layer else result
+    return evolve(result, plugin=plugin, layer=layer)
 
 
 def _parts(result: LoadResult, registry: Registry, *, plugin: str, layer: int) -> Iterator[LoadResult]:
@@ -97,7 +99,7 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
             problems.append(problem)
         return LoadResult(document, None, tuple(problems), name, target)
     node: Node[Any] | None
-    document = upgrade(document, kind.spec, kind)
+    document = upgrade(document, kind)
     problems = list(document.problems)
     if document.data is None:
         return LoadResult(document, None, tuple(problems), name, target)
@@ -112,13 +114,12 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more
-    folder = "" if kind.name in BUILTIN else kind.folder
     if node is not None and kind.name not in BUILTIN and has_parts(kind.spec) and (fault := parts_fault(node.spec)):
         message = f"{fault} (the kind {kind.name} of {registry.provider(kind)})"
         problems.append(Problem("TRN190", message, document.place(("spec",)), "report this to its author", ("spec",)))
         node = None
-    if node is not None and (folder or not target):
-        node = evolve(node, target=target, folder=folder)
+    if node is not None:
+        node = evolve(node, target=target, folder="" if kind.name in BUILTIN else kind.folder)
     return LoadResult(document, node, tuple(problems), name, target)
 
 
@@ -259,16 +260,12 @@ def apply_precedence(results: Iterable[LoadResult]) -> tuple[list[LoadResult], l
         The results without the replaced and the rejected ones, and the problems of the latter.
     """
     results = list(results)
-    if not any(r.plugin for r in results):
-        return results, []
-    from trnspec.loading.precedence import BUILTIN, replacement_problems
-
-    builtin = [r for r in results if r.plugin == BUILTIN and r.node is not None]
+    builtin = [r for r in results if r.plugin == CORE[0] and r.node is not None]
     taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the names of the plugins, so that the result does not depend on which of them is checked.
-    for result in sorted((r for r in results if r.plugin not in ("", BUILTIN)), key=lambda r: r.plugin):
+    for result in sorted((r for r in results if r.plugin not in ("", CORE[0])), key=lambda r: r.plugin):
         node = result.node
         if node is None:
             continue

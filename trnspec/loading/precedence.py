@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import NodeProblem, at
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread
-from trnspec.plugins.selection import REPORT
+from trnspec.plugins.selection import CORE, REPORT
 from trnspec.yaml import Path, Problem
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from trnspec.diagnostics import Diagnostic
     from trnspec.model.document import Node
     from trnspec.plugins.api import Registry
-
-BUILTIN = "trnspec"
-"""The name of the built-in plugin; only its documents can be replaced."""
-
 
 MOST = 3
 """The number of documents with errors that are named in warnings; the others are counted."""
@@ -87,14 +83,15 @@ def replacement_problems(node: Node[Any], other: Node[Any], owner: str) -> Itera
     def problem(message: str, hint: str, where: Path) -> NodeProblem:
         return NodeProblem(node, Problem("TRN204", message, node.document.place(where), hint, where), see)
 
-    if owner != BUILTIN or not node.metadata.overrides or (node.name, node.kind) != (other.name, other.kind):
+    # Only documents of the built-in plugin can be replaced.
+    if owner != CORE[0] or not node.metadata.overrides or (node.name, node.kind) != (other.name, other.kind):
         shared = node.name if node.name in (other.name, *other.metadata.aliases) else ""
         names = (other.name, *other.metadata.aliases)
         shared = shared or next(a for a in node.metadata.aliases if a in names)
         if shared != node.name:
             path = ("metadata", "aliases", node.metadata.aliases.index(shared))
         hint = "choose another name"
-        if owner == BUILTIN:
+        if owner == CORE[0]:
             hint += ", or list the changes to the other document in metadata.overrides"
         yield problem(f"the name {shared!r} is taken by a document of {owner}", hint, path)
         return

@@ -41,22 +41,17 @@ OLDER_VERSION = "TRN058"
 CONFLICT = "TRN109"
 
 
-def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Document:
+def upgrade(document: Document, kind: Kind) -> Document:
     """The document with present values and paths only, and one source for a claim; else the same document.
 
     Positions stay those of the lines that the author wrote.  Each former path adds a problem of information level,
     each attribute that is given by both paths an error; the present path then takes precedence.
-
-    Args:
-        document: A document of the kind.
-        spec: The class of the kind.
-        kind: The kind, for its conversions.
     """
     if document.data is None:
         return document
     present = _of_version(document, kind)
     # The edits of former paths need the data that were read; after a conversion they follow the edit of that.
-    return one_for_each_source(_with_present_paths(present, spec, as_read=present.data is document.data))
+    return one_for_each_source(_with_present_paths(present, kind.spec, as_read=present.data is document.data))
 
 
 def _with_present_paths(document: Document, spec: type, *, as_read: bool) -> Document:
@@ -90,12 +85,12 @@ def _with_present_paths(document: Document, spec: type, *, as_read: bool) -> Doc
     )
 
 
-def _of_version(document: Document, kind: Kind | None) -> Document:
+def _of_version(document: Document, kind: Kind) -> Document:
     """The document in the present version of its kind, with a notice if it is written in an older one."""
     data = dict(document.data or {})
-    version, present = data.get("api_version"), API_VERSION if kind is None else kind.api_version
+    version, present = data.get("api_version"), kind.api_version
     path = ("api_version",)
-    if kind is not None and isinstance(version, str) and version in kind.upgrade:
+    if isinstance(version, str) and version in kind.upgrade:
         versions, seconds = list(kind.upgrade), call_seconds()
         try:
             converted = copy.deepcopy(data)
@@ -126,7 +121,8 @@ def _of_version(document: Document, kind: Kind | None) -> Document:
 
 def upgrade_data(spec: type, data: Mapping[str, Any]) -> dict[str, Any]:
     """The plain data of a document with present paths only."""
-    return upgrade(Document("", dict(data), Places(), (), ""), spec).data or {}
+    document = _with_present_paths(Document("", dict(data), Places(), (), ""), spec, as_read=True)
+    return one_for_each_source(document).data or {}
 
 
 @frozen

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _READABLE = (Fraction(1, 10), Fraction(10_000))
 """The published unit is kept while all values are in this range of it."""
-_PREFIXED = re.compile(r"(?:[kMGTPE]i?|Ki|[mun])?(?P<base>.+)")
+_PREFIX = re.compile(r"(?:[kMGTPE]i?|Ki|[mun])(?=.)")
 _DIGITS = 4
 """The fewest significant digits of a figure that is converted to another unit."""
 
@@ -76,10 +76,9 @@ def common_unit(figures: Sequence[Displayed]) -> Unit:
 
 def _family(unit: Unit) -> tuple[object, str, bool]:
     """Units that differ by their prefix alone; binary and decimal prefixes are apart."""
-    match = _PREFIXED.fullmatch(unit.symbol)
-    base = unit.symbol if match is None else match["base"]
-    binary = unit.symbol.removesuffix(base).endswith("i")
-    return unit.dimension, base, binary
+    prefix = _PREFIX.match(unit.symbol)
+    base = unit.symbol[prefix.end() :] if prefix else unit.symbol
+    return unit.dimension, base, unit.symbol.removesuffix(base).endswith("i")
 
 
 def interval_text(bounds: Interval, unit: Unit, digits: int) -> str:

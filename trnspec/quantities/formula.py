@@ -151,7 +151,7 @@ class _Parser:
 
     def take(self) -> Token:
         token = self.now
-        self.now = next(self.tokens, token)
+        self.now = next(self.tokens)
         return token
 
     def sum(self) -> Interval:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trnspec.topology.measures import components, diameter, spheres
+from trnspec.topology.measures import components, degrees, diameter, spheres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def difference(a: FabricGraph, b: FabricGraph) -> str:
 
 
 def _degrees(fabric: FabricGraph) -> str:
-    counted = Counter(len(fabric.links[v]) for v in range(fabric.nodes))
+    counted = Counter(degrees(fabric))
     return ", ".join(f"{chips} with {links}" for links, chips in sorted(counted.items()))
 
 

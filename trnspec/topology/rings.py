@@ -271,8 +271,8 @@ def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> tuple[tuple
         # Short searches in several orders, then a long one: a bad first choice can cost an exponential time.
         dice = random.Random(0)
         for share in (64,) * 16 + (2,):
-            ring, exhausted = _backtrack(near, _BACKTRACK_WORK // (share * n))
-            if ring is not None or exhausted:
+            ring, finished = _backtrack(near, _BACKTRACK_WORK // (share * n))
+            if finished:
                 break
             for row in near:
                 dice.shuffle(row)

@@ -369,9 +369,10 @@ class FullyConnected(Shape):
     def bisection(self, by: By = "links") -> Bisection:
         """All cuts into halves sever the same number of links: (n // 2) (n - n // 2)."""
         check_rates(by, (self.rate,) if self.n > 1 else ())
-        severed = (self.n // 2) * ((self.n + 1) // 2)
+        half = (self.n + 1) // 2
+        severed = half * (self.n - half)
         rate = 0.0 if not severed else None if self.rate is None else severed * self.rate
-        return Bisection(severed, rate, True, frozenset(range((self.n + 1) // 2)), "bounds meet")
+        return Bisection(severed, rate, True, frozenset(range(half)), "bounds meet")
 
     def __str__(self) -> str:
         return f"fully-connected({self.n})"

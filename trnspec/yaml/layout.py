@@ -118,6 +118,11 @@ def _keeps(header: str) -> bool:
     return "+" in header.partition("#")[0]
 
 
+def _is_empty(event: Any) -> bool:
+    """Whether an event is a missing value."""
+    return type(event).__name__ == "ScalarEvent" and event.start_mark.index == event.end_mark.index
+
+
 class _Tree:
     """The tree of a text.
 
@@ -187,9 +192,7 @@ class _Tree:
         """Position of the next scalar or collection."""
         for number in range(self._next, len(self._events)):
             event = self._events[number]
-            kind = type(event).__name__
-            empty = kind == "ScalarEvent" and event.start_mark.index == event.end_mark.index
-            if not kind.endswith("EndEvent") and not empty:
+            if not type(event).__name__.endswith("EndEvent") and not _is_empty(event):
                 return int(event.start_mark.index)
         return len(self.text)
 
@@ -234,10 +237,9 @@ class _Tree:
 
     def _scalar(self) -> _Scalar:
         event = self._take()
-        start = event.start_mark.index
-        if start == event.end_mark.index:
+        if _is_empty(event):
             return _Scalar(self._at, self._at, "", "", "")
-        end = self._end(event)
+        start, end = event.start_mark.index, self._end(event)
         self._at = end
         return _Scalar(start, end, self.text[start:end], event.value, event.style or "")
 
@@ -248,7 +250,7 @@ class _Tree:
         node = _Collection(path, mark.index, 0, mark.column, mapping, bool(event.flow_style))
         while not type(self._peek()).__name__.endswith("EndEvent"):
             # An item without a value has the position after its dash.
-            start = self._peek().start_mark.index if not mapping and self._is_empty() else self._upcoming()
+            start = self._peek().start_mark.index if not mapping and _is_empty(self._peek()) else self._upcoming()
             lead = [] if node.flow else self._lines(start)
             key = self._scalar() if mapping else None
             step = len(node.entries) if key is None else key.value
@@ -265,21 +267,16 @@ class _Tree:
             node.tail = self._lines(self._upcoming(), max(node.column + (not mapping and node.column == column), 1))
         return node
 
-    def _is_empty(self) -> bool:
-        event = self._peek()
-        return type(event).__name__ == "ScalarEvent" and event.start_mark.index == event.end_mark.index
-
     def _block_entry(self, path: Path, lead: list[str], key: _Scalar | None, column: int) -> _LayoutEntry:
         comment = self._comment()
-        if self._is_empty():
-            return _LayoutEntry(lead, key, self._node(path, column), comment)
         event = self._peek()
-        if not type(event).__name__.startswith(("Mapping", "Sequence")) or event.flow_style:
-            # A comment between a key and its value moves above the key.
-            lead += [comment] * bool(comment) + [c for c in self._lines(self._upcoming()) if c]
-            value = self._node(path, column)
-            return _LayoutEntry(lead, key, value, self._comment())
-        return _LayoutEntry(lead, key, self._node(path, column), comment)
+        block = type(event).__name__.startswith(("Mapping", "Sequence")) and not event.flow_style
+        if block or _is_empty(event):
+            return _LayoutEntry(lead, key, self._node(path, column), comment)
+        # A comment between a key and its value moves above the key.
+        lead += [comment] * bool(comment) + [c for c in self._lines(self._upcoming()) if c]
+        value = self._node(path, column)
+        return _LayoutEntry(lead, key, value, self._comment())
 
 
 def _print(tree: _Tree, order: Order) -> str:

@@ -83,7 +83,7 @@ def test_size_is_limited(tmp_path) -> None:
     source = HostText.read(str(tmp_path / "big"))
 
     assert 2**24 + 1 == len(source.raw)
-    with pytest.raises(UsageError, match="TRN012 excessive-size: more than 16 MiB"):
+    with pytest.raises(UsageError, match=":1: error TRN012 excessive-size: more than 16 MiB"):
         source.text()
 
 

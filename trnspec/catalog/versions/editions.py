@@ -220,7 +220,7 @@ def read(text: str | bytes, registry: Registry) -> Graph:
                 f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
             )
         file = f"edition {edition.name}: {kind.folder}/{_label(data).partition(' ')[2]}"
-        document = upgrade(Document(file, dict(data), Places(), (), ""), kind.spec, kind)
+        document = upgrade(Document(file, dict(data), Places(), (), ""), kind)
         present = document.data or {}
         try:
             node: Node[Any] = structure(kind.name, kind.spec, document, present, registry.units, kind.api_versions)

@@ -57,8 +57,8 @@ class Log(ShortRepr):
 
     def line_of(self, key: str) -> int:
         """The line of the first occurrence of a key of a JSON file; 1 where it does not occur."""
-        at = self.text.find(f'"{key}"')
-        return self.text.count("\n", 0, at) + 1 if at >= 0 else 1
+        before, found, _ = self.text.partition(f'"{key}"')
+        return before.count("\n") + 1 if found else 1
 
     def problem(self, line: int, message: str, hint: str = "") -> UsageError:
         """The error for a line."""

@@ -96,8 +96,7 @@ def write(name: str, kind: str, into: FilePath) -> FilePath:
     Raises:
         UsageError: The name or the kind is not valid, or the folder exists or cannot be written.
     """
-    from shutil import rmtree
-    from tempfile import mkdtemp
+    from tempfile import TemporaryDirectory
 
     name = name.removeprefix("trnspec-")
     texts = files(name, kind)
@@ -105,18 +104,17 @@ def write(name: str, kind: str, into: FilePath) -> FilePath:
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} exists already; nothing was written")
     try:
-        # Absolute: with a relative folder, the result of mkdtemp is relative to it before Python 3.12.
-        scratch = FilePath(mkdtemp(prefix=".trnspec-", dir=into.absolute()))
+        # Absolute: with a relative folder, the new one is relative to it before Python 3.12.
+        scratch = TemporaryDirectory(prefix=".trnspec-", dir=into.absolute())
     except OSError as error:
         raise UsageError(f"{into} cannot be written to: {error.strerror}") from error
     try:
-        unfinished = scratch / folder.name
-        for path, text in texts.items():
-            (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
-            (unfinished / path).write_text(text, encoding="utf-8")
-        unfinished.rename(folder)
+        with scratch as place:
+            unfinished = FilePath(place, folder.name)
+            for path, text in texts.items():
+                (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
+                (unfinished / path).write_text(text, encoding="utf-8")
+            unfinished.rename(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}; nothing was written") from error
-    finally:
-        rmtree(scratch, ignore_errors=True)
     return folder
