@@ -1,15 +1,27 @@
-"""Command lines and what they print, from ``outputs.yaml``; no line of a page is wider than 80 columns."""
+"""Command lines and what they print: parts of it from ``outputs.yaml``, and whole pages from ``pages/``.
 
+``python tests/cli/test_outputs.py`` writes the pages; a status other than 0 is their last line.
+"""
+
+import re
 import shlex
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, SOUND
+from tests.support.programs import ROOT, SOUND, Result, apart
 from trnspec.yaml import read_file
 
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 TABLE = read_file(Path(__file__).with_name("outputs.yaml")).data
+PAGES = Path(__file__).with_name("pages")
+FILES = {
+    f: re.split(r"^\$ trnspec (.*)\n", f.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    for f in sorted(PAGES.glob("*.txt"))
+}
+STORED = [(f.stem, *pair) for f, parts in FILES.items() for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 
 @pytest.mark.parametrize(("line", "expected"), TABLE.items(), ids=[*TABLE])
@@ -24,3 +36,23 @@ def test_output(here, line, expected) -> None:
     else:
         assert [] == [part for part in expected if (part.removeprefix("!") in words) == part.startswith("!")]
     assert "--format" in line or [] == [each for each in done.out.splitlines() if len(each) > 80]
+
+
+def page(line: str, run: Callable[..., Result]) -> str:
+    done = run(*shlex.split(line))
+    return f"{done.out}{done.err}" + (f"exit status {done.status}\n" if done.status else "")
+
+
+@pytest.mark.parametrize(("file", "line", "expected"), STORED, ids=[line for _, line, _ in STORED])
+def test_whole_page(here, file, line, expected) -> None:
+    shutil.copytree(PAGES, here.folder, dirs_exist_ok=True)
+
+    assert expected == page(line, here), file
+
+
+if __name__ == "__main__":
+    for path in FILES:
+        texts = (
+            f"$ trnspec {i}\n{page(i, lambda *args: apart(*args, cwd=PAGES))}" for f, i, _ in STORED if f == path.stem
+        )
+        path.write_text("".join(texts), "utf-8")

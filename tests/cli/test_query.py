@@ -12,20 +12,6 @@ def rows(text: str) -> list[dict[str, object]]:
     return found
 
 
-def test_text(here) -> None:
-    result = here("query", "chip", "--columns", "name,memory.capacity,peak.dense.bf16 / memory.bandwidth")
-
-    assert (0, "") == (result.status, result.err)
-    assert result.out.splitlines() == [
-        "name       memory.capacity [GiB]  peak.dense.bf16 / memory.bandwidth [FLOP/B]",
-        "---------  ---------------------  -------------------------------------------",
-        "trainium1                     32                                          232",
-        "trainium2                     96                                          230",
-        "trainium3                    144                                          137",
-        "trainium4                      -                                            -",
-    ]
-
-
 def test_the_same_as_in_python(here) -> None:
     result = here("query", QUERY, "--format", "json")
 

@@ -27,17 +27,6 @@ def test_source_lists_all_dependants(here, name) -> None:
     assert {r["source"] for r in found} == {name}
 
 
-def test_page_of_one(here) -> None:
-    result = here("source", "thirdparty-trainium-overview")
-    found = rows(here, "thirdparty-trainium-overview")
-    adopted = sum(r["verdict"] == "adopted" for r in found)
-
-    assert (result.status, result.err) == (0, "")
-    assert [line for line in result.out.splitlines() if len(line) > 80] == []
-    assert "(third-party, no address)" in " ".join(result.out.split())
-    assert f"{adopted} adopted values, {len(found) - adopted} other claims." in result.out
-
-
 def test_list_of_all(here) -> None:
     found = rows(here)
 
