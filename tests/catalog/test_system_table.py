@@ -1,7 +1,10 @@
 """trnspec.catalog.system_table: the contents of the checked documents."""
 
 from tests.support.programs import ROOT
+from tests.support.rules import document
+from tests.support.rules import graph as small
 from trnspec.api import graph, registry
+from trnspec.catalog.newest import newest_first
 from trnspec.catalog.system_table import contents
 from trnspec.loading.pipeline import link, load_document
 from trnspec.text_table import rendered
@@ -39,14 +42,18 @@ def test_system_table_excludes_the_context() -> None:
 
 
 def test_every_shipped_system_has_a_row() -> None:
+    """In a table that fits a terminal."""
     files = [f for kind in ("cores", "chips", "servers", "ultraservers") for f in (ROOT / "catalog" / kind).iterdir()]
-    rows = {line.split()[0] for line in table(*(f.read_text(encoding="utf-8") for f in files)) if line}
+    lines = table(*(f.read_text(encoding="utf-8") for f in files))
 
     names = {node.name for node in graph() if node.kind in ("Chip", "Server", "UltraServer")}
-    assert names <= rows
+    assert names <= {line.split()[0] for line in lines if line}
+    assert max(map(len, lines)) <= 80
 
 
-def test_the_shipped_table_fits_a_terminal() -> None:
-    files = [f for kind in ("chips", "servers", "ultraservers") for f in (ROOT / "catalog" / kind).iterdir()]
-
-    assert max(len(line) for line in table(*(f.read_text(encoding="utf-8") for f in files))) <= 80
+def test_documents_without_chips_are_last() -> None:
+    """Also after those whose chip has no rate."""
+    made = small(
+        document("Link", "a", "spec: {connects: chips}"), document("Chip", "b", "spec: {memory: {capacity: 1 GB}}")
+    )
+    assert [node.name for node in newest_first(made, made)] == ["b", "a"]

@@ -76,13 +76,3 @@ def test_json(tmp_path) -> None:
     chip = next(r for r in found["tables"]["chips"]["rows"] if r["name"] == "trainium2")
     assert SHIPPED.chips["trainium2"].memory.capacity.to("B") == chip["memory.capacity"]
     assert all(math.isfinite(r["value"]) for r in found["tables"]["figures"]["rows"])
-
-
-def test_the_same_catalog_gives_the_same_bytes(tmp_path) -> None:
-    for name in ("one", "two"):
-        trnspec.load().write_csv(tmp_path / name)
-
-    names = {"tables.json", *(f"{name}.csv" for name in MADE)}
-    assert names == {file.name for file in (tmp_path / "one").iterdir()}
-    for file in (tmp_path / "one").iterdir():
-        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()

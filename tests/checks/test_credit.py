@@ -37,6 +37,7 @@ def test_only_equal_numbers_are_printed(printed, stated) -> None:
 def pages(tmp_path):
     """A page whose line 8 states the cores of Trainium1, and the record of one server."""
     (tmp_path / "neuron-trainium-2024-02.txt").write_text("\n" * 16 + "Two cores\n190 TFLOPS\n")
+    (tmp_path / "neuron-availability-survey-2026-10.txt").write_text("\n" * 11 + "16 GiB\n")
     (tmp_path / "ec2-api-moto-5.2.5").mkdir()
     for name, vcpus in (("trn1.32xlarge", 128), ("trn1.2xlarge", 9)):
         (tmp_path / "ec2-api-moto-5.2.5" / f"{name}.txt").write_text(f"VCpuInfo.DefaultVCpus: {vcpus}\n")
@@ -52,6 +53,8 @@ def test_places(pages) -> None:
     assert found[page, "trainium1", "cores.count", "2"] == "line"
     assert found[page, "trainium1", "peak.dense.bf16", "190 TFLOPS"] == "page"  # the catalog names line 20
     assert found[page, "trainium1", "peak.dense.int8", "380 TOPS"] == "no"
+    survey, share = "neuron-availability-survey-2026-10", "other.device_memory_share"
+    assert found[survey, "neuroncore-v2", share, "16 GiB"] == "line"  # the last of lines 5 to 12
     assert found[api, "trn1.32xlarge", "host.vcpus", "128"] == "line"
     assert found[api, "trn1.2xlarge", "host.vcpus", "8"] == "no"
 

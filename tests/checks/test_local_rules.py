@@ -59,7 +59,6 @@ def test_local_findings_point_into_used_documents(readings) -> None:
 
 
 def test_rules_over_the_graph_are_local_if_they_use_its_scope() -> None:
-    """Whether they are is the subject of tests/checks/test_edited.py."""
     found = [rule.code.id for rule in registry().rules if rule.local and rule.over is None]
     assert ["TRN208", "TRN303", "TRN402", "TRN403", "TRN504", "TRN610"] == found
 

@@ -38,6 +38,7 @@ add:
   - kind: Server
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: part, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: odd, title: T}, spec: {peak: {}, memory: {capacity: 1 GB/s}}}
+  - {api_version: trnspec/v1, kind: Chip, metadata: {name: mine, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
   - nothing
 chnge: {}
 """
@@ -51,10 +52,11 @@ MISTAKES = {
     ("11:26", "TRN201 no Chip is named 'prt'"),
     ("12:5", "TRN102 the document has no 'api_version'"),
     ("12:5", "TRN102 the document has no 'metadata' and no 'spec'"),
-    ("13:60", "the name 'part' is taken already"),
+    ("13:60", "the name 'part' is taken already; change the document under change:"),
     ("14:112", "measures bandwidth"),
-    ("15:5", "a document is a mapping"),
-    ("16:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
+    ("15:60", "the name 'mine' is taken already; remove one of them"),
+    ("16:5", "a document is a mapping"),
+    ("17:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
 }
 
 

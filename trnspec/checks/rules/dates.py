@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import at, cached_by_graph, figure_at
@@ -24,7 +22,7 @@ from trnspec.quantities.dates import compared, date_of
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -319,53 +317,31 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
     for (path, name), several in indices.items():
+        places: dict[
+            str, dict[str, Site]
+        ] = {}  # of each place its different values; a page and its table are two places
         own = source_of(node, path)
-        is_own = own is not None and own.name == name
-        if len(several) + is_own < _TWO:
-            continue
-        claims = [_DatedSite(Site(node, path, index), node.claims[index].where or "") for index in several]
-        if is_own:
-            figure = figure_at(node, path)
+        if own is not None and own.name == name:
+            figure, site = figure_at(node, path), Site(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
-            claims.insert(0, _DatedSite(Site(node, path), "" if place is None else place.where or ""))
-        for one, other in _contradictions(claims):
-            doubted = other.site.claim
-            if doubted is None or doubted in reported:
-                continue
-            reported.add(doubted)
-            message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
-            hint = "name the place of each with where, or correct one of the two sources"
-            path_of_source = (*node.claim_path(doubted), "source")
-            yield Finding(path_of_source, message, hint, (one.site.location,))
+            places["" if place is None else place.where or ""] = {str(site.value): site}
+        for index in several:
+            values, site = places.setdefault(node.claims[index].where or "", {}), Site(node, path, index)
+            one = next((one for one in values.values() if _exclude(one, site)), None)
+            if one is not None and index not in reported:
+                reported.add(index)
+                message = f"{name} gives {dotted(path)} as {site.value} and as {one.value}"
+                hint = "name the place of each with where, or correct one of the two sources"
+                yield Finding((*node.claim_path(index), "source"), message, hint, (one.location,))
+            values.setdefault(str(site.value), site)
 
 
-_TWO = 2
-
-
-def _contradictions(claims: Iterable[_DatedSite]) -> Iterator[tuple[_DatedSite, _DatedSite]]:
-    """Each entry that an earlier one contradicts, with the first such; equal values at one place are compared once."""
-    places: dict[str, dict[str, _DatedSite]] = {}
-    for other in claims:
-        values = places.setdefault(other.where, {})
-        one = next((one for one in values.values() if one.contradicts(other)), None)
-        if one is not None:
-            yield one, other
-        values.setdefault(str(other.site.value), other)
-
-
-@frozen
-class _DatedSite:
-    site: Site
-    where: str
-
-    def contradicts(self, other: _DatedSite) -> bool:
-        """Whether the values exclude each other without being at two places; a page and its table are two places."""
-        one, two = self.site.value, other.site.value
-        if self.where != other.where or one is None or two is None:
-            return False
-        if isinstance(one, Quantity) and isinstance(two, Quantity):
-            return one.dimension == two.dimension and not one.interval.overlaps(two.interval)
-        return isinstance(one, int) and isinstance(two, int) and not self.site.interval.overlaps(other.site.interval)
+def _exclude(a: Site, b: Site) -> bool:
+    """Whether two values of one quantity exclude each other."""
+    one, two = a.value, b.value
+    if isinstance(one, Quantity) and isinstance(two, Quantity):
+        return one.dimension == two.dimension and not one.interval.overlaps(two.interval)
+    return isinstance(one, int) and isinstance(two, int) and not a.interval.overlaps(b.interval)
 
 
 @rule("TRN310", "date-before-launch", over=object, local=True)

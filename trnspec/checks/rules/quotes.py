@@ -141,11 +141,10 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
                 ("spec", "availability", "regions", number), region, "write a region, such as us-east-2"
             )
     for number, place in enumerate(known.blocks.places if known.blocks is not None else ()):
+        at = ("spec", "availability", "blocks", "places", number)
         if not is_known(place):
-            at = ("spec", "availability", "blocks", "places", number)
             yield _unknown_place(at, place, "write a region or a zone, such as us-east-2 or us-east-2a")
         elif region_of(place) not in known.regions:
-            at = ("spec", "availability", "blocks", "places", number)
             yield Finding(at, f"{place} is not in a region that regions lists", "list the region too")
     if known.blocks is not None and known.purchase and "capacity-block" not in known.purchase:
         message = "blocks names offers of capacity blocks, which purchase does not list"
@@ -183,7 +182,7 @@ def _misnamed(node: Node[Any], subject: Node[Any] | None, key: str, name: str) -
         wrong, value = "type", type_
     else:
         wrong, value = key, name
-    article = "" if wrong == "of" or key == "of" else "the "
+    article = "" if key == "of" else "the "
     message = f"{article}{wrong} is {value}, but the name of the document is {node.name}"
     yield Finding(("spec", wrong), message, f"name it {name}-{type_}, or correct spec.{wrong}")
 
