@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
@@ -16,6 +17,7 @@ from trnspec.evidence import Evidence
 from trnspec.text_table import lines, sections_in_markdown
 
 CAT = trnspec.load()
+TABLES = tables(__file__)
 NETWORK = "trn2.48xlarge.network.bandwidth"
 INPUTS = {
     "model": "llama-3.1-8b", "on": "trn2.48xlarge*2", "seq": 4096, "global_batch": 64, "pp": 2, "calibration": "none",
@@ -198,48 +200,12 @@ def test_bounds_are_not_ranked_with_estimates() -> None:
     assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[2:3] * 2).columns]
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("8", ["8"]),
-        ("1..64:x2", ["1", "2", "4", "8", "16", "32", "64"]),
-        ("1..60:x2", ["1", "2", "4", "8", "16", "32"]),
-        ("8..64:+8", ["8", "16", "24", "32", "40", "48", "56", "64"]),
-        ("1..4", ["1", "2", "3", "4"]),
-        ("7..7", ["7"]),
-        ("0.1..0.5:+0.1", ["0.1", "0.2", "0.3", "0.4", "0.5"]),
-        ("0.001..0.03:x3", ["0.001", "0.003", "0.009", "0.027"]),
-        ("1e3..1e4:x10", ["1000", "10000"]),
-        ("1.6..6.4Tbps:x2", ["1.6 Tbps", "3.2 Tbps", "6.4 Tbps"]),
-        ("1 TB/s .. 3 TB/s : +1", ["1 TB/s", "2 TB/s", "3 TB/s"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "values"), TABLES["ranges"].items())
 def test_values(text: str, values: list[str]) -> None:
     assert values == expanded(text, "--x")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1..", "is not a range"),
-        ("..8", "is not a range"),
-        ("1..64:2", "is not a range"),
-        ("1..64:*2", "is not a range"),
-        ("-4..4:+1", "is not a range"),
-        ("1..2..3", "is not a range"),
-        ("8..1", "ends below its first value"),
-        ("1..8:x1", "does not grow"),
-        ("1..8:x0.5", "does not grow"),
-        ("0..8:x2", "does not grow"),
-        ("1..8:+0", "does not grow"),
-        ("1..8.5", "has no step"),
-        ("1..8TB/s", "has no step"),
-        ("1GB/s..2TB/s:x2", "has two units"),
-        ("1GB/s..2:x2", "has two units"),
-        ("0..10000:+1", "has more than 10,000 values"),
-        ("1e-9..1:+1", "is not a range"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), TABLES["not ranges"].items())
 def test_errors_of_ranges(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=r"^--x: ") as caught:
         expanded(text, "--x")

@@ -72,22 +72,6 @@ def test_training_evaluation_equals_engine():
     assert {n: v for n in PARTS if (v := getattr(made.step(layout), n))} == parts(found, "step_time")
 
 
-def test_assumptions():
-    reported = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
-    assert {
-        "rank", "rank_order", "calibration", "framework", "parameters", "attention_flops", "optimizer", "reserve",
-        "link_chip", "link_server", "link_network", "tensor_all_reduce",
-    } == set(reported)  # fmt: skip
-    assert "8,030,261,248" == reported["parameters"][0]
-    assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == reported[
-        "link_server"
-    ]
-    assert "7 rows" in reported["calibration"][1]
-    experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
-                                     ep=8, zero=1).assumptions}  # fmt: skip
-    assert {"active_parameters", "experts"} <= experts
-
-
 def test_the_framework_chooses_the_calibration():
     catalog = Catalog(everything())
     question = {"model": "llama-3.1-8b", "on": "p4de.24xlarge", "seq": 2048, "global_batch": 64, "must_fit": False}
@@ -136,18 +120,10 @@ def test_refused(changed, reason, place):
     assert (reason, place) == (refused.value.reason, refused.value.place)
 
 
-MISUSED = [
-    *(({name: value}, UsageError, f"{name}: a whole number of at least 1 is expected, not {value}")
-      for value in (0, -1) for name in (
-        "tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")),
-    *(({"offload": "optimizer", "host_link": text}, UsageError, "host_link: ") for text in ("fast", "16", "16 GB", "")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("changed", "error", "reported"), MISUSED, ids=lambda x: str(x)[:40])
-def test_misused(changed, error, reported):
-    with pytest.raises(error, match=reported) as refused:
-        asked(**{**ISSUE, **changed})
+@pytest.mark.parametrize("text", ["fast", "16", "16 GB", ""])
+def test_misused(text):
+    with pytest.raises(UsageError, match="host_link: ") as refused:
+        asked(**ISSUE, offload="optimizer", host_link=text)
     assert not isinstance(refused.value, RefusalError)
 
 

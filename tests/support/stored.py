@@ -9,9 +9,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
-from math import fsum, isclose
+from math import fsum, isclose, log
 from pathlib import Path
 from typing import Any
+
+from attrs import asdict
 
 from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluation.result import Evaluation
@@ -97,8 +99,30 @@ def sums(values: Iterable[Any]) -> str:
     return f"{len(numbers)} sum {number(fsum(numbers))}"
 
 
+def logs(values: Iterable[Any]) -> str:
+    """The sum of the absolute logarithms of values that are numbers: small ones contribute as much as large ones."""
+    numbers = (abs(v) for v in values if isinstance(v, (int, float)) and v and abs(v) < 1e300)
+    return number(fsum(abs(log(v)) for v in numbers))
+
+
+def texts(data: Any) -> Iterator[str]:
+    """All texts and truth values in plain data, keys included."""
+    if isinstance(data, (Mapping, list, tuple)):
+        for one in data.items() if isinstance(data, Mapping) else data:
+            yield from texts(one)
+    elif isinstance(data, (str, bool)):
+        yield str(data)
+
+
+def worded(*data: Any) -> str:
+    """A checksum of the words of all texts in plain data, and the logarithms of the numbers in them."""
+    text = "\n".join(texts(data))
+    words = re.sub(r"\d[\d.,]*", "#", text)
+    return f"x{zlib.crc32(words.encode()):08x} {logs(map(float, NUMBER.findall(text)))}"
+
+
 def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
-    """What an evaluation holds: answers with intervals and units, and sums over its breakdown and tables."""
+    """What an evaluation holds: answers with intervals and units, sums over its breakdown and tables, and its texts."""
     yield "title", found.title
     yield "bottleneck", found.bottleneck.partition(":")[0]
     yield "evidence", found.evidence.kind if found.evidence else "none"
@@ -107,11 +131,17 @@ def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
         yield one.name, f"{number(one.value)}{interval} {one.unit}".rstrip()
     for of in dict.fromkeys(part.of for part in found.parts):
         parts = [part.value for part in found.parts if part.of == of]
-        yield f"parts of {of}", f"{len(parts)} up to {number(max(parts))}"
+        yield f"parts of {of}", f"{len(parts)} up to {number(max(parts))}, logs {logs(parts)}"
     yield "assumptions", f"{len(found.assumptions)} of {len({a.name for a in found.assumptions})}"
     yield "figures", f"{len(found.figures_used)}, suggestions {len(found.suggestions)}"
     for table in found.tables:
-        yield f"table {table.title}", f"{len(table.rows)} rows, {sums(v for row in table.rows for v in row)}"
+        cells = [v for row in table.rows for v in row]
+        yield f"table {table.title}", f"{len(table.rows)} rows, {sums(cells)}, logs {logs(cells)}"
+    plain = found.to_dict()
+    yield (
+        "texts",
+        worded(*(plain[n] for n in ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck"))),
+    )
 
 
 def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
@@ -119,7 +149,8 @@ def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
     try:
         return dict(entries(call()))
     except RefusalError as refused:
-        return {"refused": f"{refused.reason} at {refused.place or '-'}"}
+        about = worded(str(refused), refused.hint, [asdict(one) for one in refused.suggestions])
+        return {"refused": f"{refused.reason} at {refused.place or '-'}: {about}"}
     except TrnspecError as error:
         return {type(error).__name__: str(error).splitlines()[0][:80]}
 

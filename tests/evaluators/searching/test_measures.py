@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.tables import tables
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.measures import condition
@@ -15,58 +16,16 @@ ROWS = {
     "tp": np.array([1, 4, 8]), "chips": 16.0, "tokens_per_s": np.array([100.0, 200.0, 300.0]), "usd": None, "fits": True,
     "kv_dtype": np.array(["bf16", "fp8", "fp8"]), "capacity": 2.0 * 2**30,
 }  # fmt: skip
-TEXTS = {
-    "tpot < 30 ms": [False, True, True],
-    "tpot <= 30ms": [True, True, True],
-    "ttft >= 500 ms and memory <= 2 GiB": [False, True, False],
-    "time < 25 ms": [False, True, True],
-    "tp = 4 or tp == 8": [False, True, True],
-    "not (tp > 1)": [True, False, False],
-    "memory.fits": [True, True, True],
-    "not fits or tp > 4": [False, False, True],
-    'kv_dtype = "fp8" and tp != 4': [False, False, True],
-    "tokens_per_s / chips > 12": [False, True, True],
-    "memory > capacity": [False, False, True],
-    "memory / capacity >= 1": [False, True, True],
-    "16 = chips": [True, True, True],
-    "usd < 3": [False, False, False],
-    "not usd < 3": [False, False, False],
-    "unknown usd": [True, True, True],
-    "known usd or tp = 1": [True, False, False],
-    "usd < 3 or tp = 1": [True, False, False],
-    "not (usd < 3 and tp = 1)": [False, True, True],
-    "usd / chips < 1 or ttft > 1 s": [False, False, True],
-}
-MISTAKES = {
-    "tpot < 30": ("a number alone has no unit", "30"),
-    "tpot < 30 GiB": ("time is expected", "30 GiB"),
-    "tp < 30 ms": ("a number without a unit is expected", "30 ms"),
-    "tp": ("tp is not true or false", "tp"),
-    "step_time < 1 s": ("'step_time' is not a measure of a search for inference", "step_time"),
-    'kv_dtype < "fp8"': ("texts are equal or not", '"fp8"'),
-    "kv_dtype = 8": ("it is compared with a number", "8"),
-    'tp = "8"': ("a text is expected nowhere here", '"8"'),
-    "tpot ~ 3 ms": ("~ compares printed figures", "3 ms"),
-    "1 < 2": ("a measure is compared with a value", "1"),
-    "memory / tpot > 1": ("only by a count", "memory / tpot"),
-    "kv_dtype / tp > 1": ("only numbers can be divided", "kv_dtype / tp"),
-    "memory < tpot": ("different units", "tpot"),
-    "fits < 3": ("it is compared with a number", "3"),
-    "tpot < 3 ms and": ("a path such as memory.capacity, or a value is expected", ""),
-    "tpot < 3 furlongs": ("unknown unit", "3 furlongs"),
-    "(tp = 1": ("the parenthesis is not closed", "("),
-    '"fp8" = kv_dtype tp': ("'and', 'or' or the end is expected", "tp"),
-    "": ("is expected, not the end of the query", ""),
-}  # fmt: skip
+TABLES = tables(__file__)
 
 
 def holds(text: str, mode="inference", rows=ROWS) -> list[bool]:
     return np.broadcast_to(condition(text, mode, UNITS).holds(rows.__getitem__), 3).tolist()
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", TABLES["holds"])
 def test_where_it_holds(text) -> None:
-    assert TEXTS[text] == holds(text)
+    assert TABLES["holds"][text] == holds(text)
 
 
 def test_shares_are_percentages() -> None:
@@ -76,9 +35,9 @@ def test_shares_are_percentages() -> None:
         assert [False, True, True] == holds(text, "training", rows)
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@pytest.mark.parametrize("text", TABLES["mistakes"])
 def test_mistakes_have_a_position(text) -> None:
-    message, at = MISTAKES[text]
+    message, at = TABLES["mistakes"][text]
     with pytest.raises(QueryError) as caught:
         condition(text, "inference", UNITS)
 

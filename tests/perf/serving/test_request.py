@@ -94,6 +94,14 @@ def test_scores_that_pass_through_device_memory(models):
     assert 3 * 4 * 1088 * 4.0 == pytest.approx(step.spilled, rel=CLOSE)
 
 
+@pytest.mark.parametrize("window", [100.0, 600.0, 2000.0])
+def test_keys_of_a_window_averaged_over_the_output(models, window):
+    model = evolve(transformer(models["llama-2-7b"]), window=window, chosen=window)
+    found = mean_context(model, Deployment(prompt=512.0, output=256.0))
+    mean = np.minimum(window, 512.0 + (np.arange(25600) + 0.5) / 100.0).mean()
+    assert (640.0, mean, mean) == pytest.approx((found.full, found.window, found.chosen), rel=1e-6)
+
+
 def test_kv_cache_transfer_over_the_network():
     assert 15e-6 + 1e9 / 50e9 == transfer_time(1e9, 100e9, 50e9, 15e-6)
 

@@ -188,6 +188,13 @@ def test_measured_memory_of_torchtitan():
     assert 2.3 == round(100 * sum(map(abs, errors.values())) / len(errors), 1)
 
 
+def test_weights_gathered_of_two_layers_with_experts():
+    """ZeRO 3, in 16 bit: attention and the experts of a rank are split over two, the router is whole."""
+    found = training_memory(MIXTRAL, layout(tp=2, dp=8, ep=2, zero=3))
+    layer = (MIXTRAL.attention_weights + MIXTRAL.experts / 2 * MIXTRAL.expert_weights) / 2 + MIXTRAL.router_weights
+    assert math.isclose(2 * 2 * layer, found.buffers, rel_tol=1e-12)
+
+
 TRANSFORMERS = st.sampled_from([LLAMA_3_8B, LLAMA_3_70B, GPT_175B, MIXTRAL, LATENT])
 NAMES = [f.name for f in attrs.fields(RankMemory)]
 

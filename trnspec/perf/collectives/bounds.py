@@ -69,7 +69,7 @@ def bound(system: LoweredSystem, of: Group, kind: Kind, size: float) -> Bound:
             bounds.append(Bound(seconds * size + rates.latency(INSIDE), "what a rank sends to others of its chip"))
     else:
         cuts = _Cuts(system, routes, of, kind, chips, rates)
-        latency = min(map(rates.latency, (*cuts.classes(), *((NETWORK,) if of.units > 1 else ()))))
+        latency = min(map(rates.latency, cuts.classes()))
         bounds += [Bound(seconds * size + latency, why) for seconds, why in cuts.bounds()]
     return max(bounds, key=lambda b: b.time)
 
@@ -108,14 +108,11 @@ class _Cuts:
     chips: Any
     rates: LinkRates
 
-    def classes(self) -> tuple[str, ...]:
-        """The classes of links within the fabric."""
-        shape = self.routes.shape
-        if self.routes.switched:
-            return ("injection",)
-        if isinstance(shape, GridShape):
-            return tuple(f"axis{number}" for number, axis in enumerate(shape.axes) if axis.links)
-        return ("link",)
+    def classes(self) -> list[str]:
+        """The classes of links that can carry what crosses a cut; all links of a fabric without axes have one latency."""
+        axes = self.routes.shape.axes if isinstance(self.routes.shape, GridShape) else ()
+        inside = [f"axis{number}" for number, axis in enumerate(axes) if axis.links] or ["injection"]
+        return [*inside, NETWORK] if self.of.units > 1 else inside
 
     def bounds(self) -> Iterator[tuple[float, str]]:
         """Every bound, and what it counts."""
