@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
+from scipy.stats import norm, t
 
 import trnspec
 from trnspec.errors import RefusalError, UsageError
@@ -85,14 +86,22 @@ def family(row: dict[str, str]) -> str:
     return row["id"][: re.match("[a-z]+", row["id"]).end()]  # type: ignore[union-attr]
 
 
-def log_normal(cases: list[tuple[dict[str, str], float]]) -> ProductionFactor:
-    """The distribution of the ratios of some rows: each family has the weight of one run."""
+def log_normal(cases: list[tuple[dict[str, str], float]], *, new: bool = False) -> ProductionFactor:
+    """The distribution of the ratios of some rows: each family has the weight of one run.
+
+    Args:
+        cases: The rows with their ratios.
+        new: The deviation is that of a run of a new family: larger, since median and deviation are estimated from few
+            families. The normal quantile of 90 % times it is that of the prediction interval by Student's t distribution.
+    """
     number = Counter(family(row) for row, _ in cases)
     logs = [(math.log(ratio), 1.0 / number[family(row)]) for row, ratio in cases]
     weight = sum(w for _, w in logs)
     mean = sum(w * value for value, w in logs) / weight
-    variance = sum(w * (value - mean) ** 2 for value, w in logs) / (weight - 1.0)
-    return ProductionFactor(math.exp(mean), math.sqrt(variance))
+    deviation = math.sqrt(sum(w * (value - mean) ** 2 for value, w in logs) / (weight - 1.0))
+    if new:
+        deviation *= math.sqrt(1.0 + 1.0 / weight) * float(t.ppf(0.9, weight - 1.0) / norm.ppf(0.9))
+    return ProductionFactor(math.exp(mean), deviation)
 
 
 def factors(free: Runs, fixed: Runs, *, without: str = "") -> tuple[ProductionFactor, ProductionFactor]:
@@ -106,18 +115,18 @@ def factors(free: Runs, fixed: Runs, *, without: str = "") -> tuple[ProductionFa
         without: A family that is left out.
     """
     free, fixed = ([(row, plan) for row, plan in runs if family(row) != without] for runs in (free, fixed))
-    run, stated, mfu = (
+    run = log_normal([(row, 1.0 / plan.ratio) for row, plan in free], new=True)
+    stated, mfu = (
         log_normal(cases)
         for cases in (
-            [(row, 1.0 / plan.ratio) for row, plan in free],
             [(row, 1.0 / plan.ratio) for row, plan in fixed],
             [(row, plan.ratio * plan.mfu) for row, plan in fixed],
         )
     )
     weight = mfu.deviation**2 / (stated.deviation**2 + mfu.deviation**2)
     combined = evolve(stated, weight=weight, mfu=mfu.value)
-    left = log_normal([(row, plan.published / combined.applied(3 * (plan.value,), plan.mfu)[0]) for row, plan in fixed])
-    return run, evolve(combined, deviation=left.deviation)
+    left = [(row, plan.published / combined.applied(3 * (plan.value,), plan.mfu)[0]) for row, plan in fixed]
+    return run, evolve(combined, deviation=log_normal(left, new=True).deviation)
 
 
 @frozen

@@ -68,7 +68,7 @@ class ProductionFactor:
 
     Attributes:
         value: Its median.
-        deviation: Standard deviation of its logarithm, or of that of the mean; 0 of a factor that is given.
+        deviation: Standard deviation of its logarithm in a run of a new family, or of that of the mean; 0 of a factor that is given.
         weight: The weight of the estimate in the mean; that of the constant MFU is the rest.
         mfu: The MFU of a production step [%]; without effect if the weight is 1.
     """
@@ -95,9 +95,9 @@ class ProductionFactor:
         return time, time / below, time * above
 
 
-PRODUCTION = ProductionFactor(1.46, 0.31)
+PRODUCTION = ProductionFactor(1.46, 0.33)
 """The production factor of a layout that is chosen, fitted on published runs by ``benchmarks/training_runs.py``."""
-STATED = ProductionFactor(1.22, 0.20, weight=0.26, mfu=34.4)
+STATED = ProductionFactor(1.22, 0.26, weight=0.26, mfu=34.4)
 """That of a layout whose tensor- or pipeline-parallel degree is given; from the same program.
 
 The runs are of dense models on A100 and H100. Of others, without a published MFU, only the factor is used.
