@@ -429,7 +429,7 @@ def calibrations(cat: Catalog) -> list[str]:
     lines = []
     for node in sorted(cat.graph.of(Calibration), key=lambda n: n.name):
         spread = node.spec.spread
-        shares = [f"{100 * float(x):.2g} %" for x in (spread.mean, spread.median, spread.worst)]
+        shares = [percent(float(x)) for x in (spread.mean, spread.median, spread.worst)]
         ends = f"{float(spread.low):.2f} to {float(spread.high):.2f}"
         lines.append([f"`{node.name}`", str(int(spread.rows)), *shares, ends])
     return table(["calibration", "rows", "mean", "median", "worst", "80 % of measured / computed"], lines, 1)

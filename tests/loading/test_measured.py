@@ -2,9 +2,11 @@
 
 import csv
 import io
+import os
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
 from trnspec.model.measurements import Measurements, RejectedRow
 from trnspec.yaml import Place
 
+SPEC = Measurements(data="table.csv", of="op", framework="-", licence="-", columns={})
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs")), max_size=8)
 
 
@@ -33,10 +36,10 @@ def test_invalid_tables(tmp_path: Path, text: str) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("id\ncaf\xe9\n".encode("latin-1"))
-
-    for name in ("absent.csv", "", "latin.csv"):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("absent.csv", "", "latin.csv", "pipe.csv"):
         with pytest.raises(UsageError, match="cannot be read"):
-            read_table(tmp_path / name)
+            table_of(evolve(SPEC, data=name), str(tmp_path / "table.yaml"))
 
 
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=4))
@@ -66,10 +69,8 @@ def test_stated_cells() -> None:
 
 def test_rejected_rows_and_cells(tmp_path: Path) -> None:
     table = read_table(written(tmp_path, "id,time_us,rate\none,1,2\ntwo,3,4\nthree,5,6\n"))
-    spec = Measurements(
-        data="table.csv", of="op", framework="-", licence="-", columns={},
-        rejected=(RejectedRow(row="one", reason="-"), RejectedRow(row="two", column="rate", reason="-")),
-    )  # fmt: skip
+    rejected = RejectedRow(row="one", reason="-"), RejectedRow(row="two", column="rate", reason="-")
+    spec = evolve(SPEC, rejected=rejected)
 
     assert [("two", "3", ""), ("three", "5", "6")] == [tuple(r.cells.values()) for r in used_rows(spec, table)]
     assert 3 == len(table.rows)
@@ -77,12 +78,11 @@ def test_rejected_rows_and_cells(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    spec = Measurements(data="table.csv", of="op", framework="-", licence="-", columns={})
     written(tmp_path, "id\none\n")
-    before = table_of(spec, str(tmp_path / "table.yaml"))
+    before = table_of(SPEC, str(tmp_path / "table.yaml"))
     written(tmp_path, "id\none\ntwo\n")
 
-    assert (1, 2) == (len(before.rows), len(table_of(spec, str(tmp_path / "table.yaml")).rows))
+    assert (1, 2) == (len(before.rows), len(table_of(SPEC, str(tmp_path / "table.yaml")).rows))
 
 
 def test_every_shipped_table_has_a_document() -> None:

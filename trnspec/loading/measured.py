@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -173,6 +174,17 @@ DTYPES = (
 """Precisions as tables name them: a pattern, and the dtypes whose peak rate is used for it, in order of preference."""
 
 
+def number(text: str) -> float:
+    """The number in a cell.
+
+    Raises:
+        ValueError: It is not a number. ``float`` alone would also read 1_000, and digits of other scripts.
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
 def is_stated(text: str) -> bool:
     """Whether a cell has a value."""
     return text.strip().lower() not in UNSTATED
@@ -193,6 +205,8 @@ def table_of(spec: Measurements, document: str) -> MeasuredTable:
         state = path.stat()
     except OSError:
         return read_table(path)
+    if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
+        raise UsageError(f"{path}: cannot be read: it is not a regular file")
     return _unchanged(path.absolute(), str(path), state.st_mtime_ns, state.st_size)
 
 

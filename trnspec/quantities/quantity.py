@@ -374,6 +374,11 @@ def _is_power_of_ten(factor: Fraction) -> bool:
     return short == 1 and str(long).rstrip("0") == "1"
 
 
+def significant(value: Fraction | float, digits: int) -> str:
+    """A number without unit, rounded to significant digits, as ``22,230``; an exponent is printed from 1e15 on."""
+    return f"{float(f'{float(value):.{digits}g}'):,.15g}"
+
+
 def render(value: Fraction | float, unit: str | Unit, digits: int) -> str:
     """A value in base units as a text in ``unit``: ``render(3.04e15, "TFLOPS", 4)`` is ``"3,040 TFLOPS"``.
 

@@ -22,8 +22,9 @@ from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
 from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
 from trnspec.model.reflection import spread
-from trnspec.quantities.quantity import Quantity
+from trnspec.quantities.quantity import Quantity, significant
 from trnspec.quantities.units import Dimension
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -230,7 +231,8 @@ class QuoteConflict:
         if self.code == "TRN808":
             return f"{self.one} is to the last digit the price of another server: {self.other}"
         unit = self.one.bounds.unit
-        bounds = "" if self.bounds is None else f"expected {self.bounds[0]:,.4g} to {self.bounds[1]:,.4g} {unit}"
+        low, high = (significant(bound, 4) for bound in self.bounds or (0, 0))
+        bounds = "" if self.bounds is None else f"expected {low} to {high} {unit}"
         if self.other is None:
             return f"{self.one} is implausible for {self.why}: {bounds}"
         return f"{self.one} does not agree with {self.other}: {bounds}, by {self.why}"
@@ -458,7 +460,7 @@ def _systems(known: Iterable[KnownQuote]) -> Iterator[QuoteConflict]:
             high *= OF_MAXIMUM["nameplate"][1]
         count = one.sizes[0]
         ratio = low * count / POWERS.digits, high * count * POWERS.digits
-        yield from _outside("TRN813", one, chip, ratio, f"{count:.0f} chips and the rest")
+        yield from _outside("TRN813", one, chip, ratio, f"{plural(round(count), 'chip')} and the rest")
 
 
 def _implausible(known: Iterable[KnownQuote]) -> Iterator[QuoteConflict]:
@@ -467,7 +469,7 @@ def _implausible(known: Iterable[KnownQuote]) -> Iterator[QuoteConflict]:
         bounds = one.bounds
         low, high = (end * one.rate for end in bounds.of_rate[one.type])
         if one.rate and not low <= one.value <= high:
-            why = f"{one.rate:,.4g} {bounds.rate[0]} of 16-bit numbers"
+            why = f"{significant(one.rate, 4)} {bounds.rate[0]} of 16-bit numbers"
             yield QuoteConflict("TRN805", one, None, (low, high), why)
 
 
@@ -556,10 +558,12 @@ def likely_cause(conflict: QuoteConflict, known: Iterable[KnownQuote] = ()) -> s
     if conflict.bounds is None:
         return ""
     (low, high), value, count, kind = conflict.bounds, quote.value, quote.sizes[0], quote.bounds
-    causes = [(value / f, f"a factor of {f:,g}: {value / f:,.6g} {kind.unit} is within the bounds") for f in FACTORS]
+    scaled = [(value / f, f"a factor of {f:,g}: {significant(value / f, 6)} {kind.unit}") for f in FACTORS]
+    causes = [(other, f"{text} is within the bounds") for other, text in scaled]
     if count > 1:
         whole = value * count
-        causes.append((whole, f"the {kind.word} of one chip: {count:,.0f} x {value:,.6g} = {whole:,.6g} {kind.unit}"))
+        product = f"{count:,.0f} x {significant(value, 6)} = {significant(whole, 6)} {kind.unit}"
+        causes.append((whole, f"the {kind.word} of one chip: {product}"))
     alike = [o.value for o in known if o.subject is quote.subject and o.type == quote.type and o is not quote]
     center = median(alike) if alike else math.sqrt(low * high)
     fits = [(abs(math.log(other / center)), text) for other, text in causes if low <= other <= high]

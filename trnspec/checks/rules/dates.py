@@ -69,16 +69,16 @@ def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     """
     stated, today = source.spec.as_of, date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
     path = ("spec", "as_of")
+    match = _DATED_NAME.search(source.name)
+    order = 0 if match is None else compared(match[1], stated)
     if compared(stated, today) > 0:
         yield Finding(
             path, f"{stated} is in the future; today is {today}", "a source is dated by the day of its version"
         )
-    if stated < _EARLIEST:
+    elif stated < _EARLIEST:
         yield Finding(path, f"{stated} is before {_EARLIEST}", "a source is dated by the day of its version")
-    match = _DATED_NAME.search(source.name)
-    order = 0 if match is None else compared(match[1], stated)
     # A date "not before" is a lower bound; the name may have a later year.
-    if match is not None and (order < 0 or (order > 0 and source.spec.dating == "exact")):
+    elif match is not None and (order < 0 or (order > 0 and source.spec.dating == "exact")):
         hint = f"as_of: {match[1]}, or rename the source"
         yield Finding(path, f"as_of is {stated}, but the name ends with {match[1]}", hint)
 

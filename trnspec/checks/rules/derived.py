@@ -23,7 +23,7 @@ from trnspec.model.reflection import dotted, leaves, shape_at, spread
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
-from trnspec.quantities.quantity import Interval, Quantity, render
+from trnspec.quantities.quantity import Interval, Quantity, render, significant
 from trnspec.text_table import plural
 from trnspec.yaml.edits import cut_text, quoting
 
@@ -109,8 +109,9 @@ def _in_unit(interval: Interval, like: Quantity | int | None, others: list[Quant
     """An expected interval in the unit of what it is compared with, to as many digits as it has."""
     middle = interval.middle
     if not isinstance(like, Quantity):
-        return f"{middle}" if middle.denominator == 1 else f"{float(middle):.4g}"
-    digits = max([3, like.digits, *(o.digits + 1 for o in others if isinstance(o, Quantity))])
+        whole = round(middle)
+        return f"{whole:,}" if whole in interval else significant(middle, 4)
+    digits = max([4, like.digits, *(o.digits + 1 for o in others if isinstance(o, Quantity))])
     least = "at least " if interval.high is None else ""
     return least + render(middle, like.unit, digits)
 

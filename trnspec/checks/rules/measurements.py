@@ -12,11 +12,12 @@ from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, table_of, used_rows
+from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, number, table_of, used_rows
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.model.server import Server
+from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 
@@ -80,7 +81,7 @@ def _number(row: MeasuredRow, column: str) -> float | None:
     if not text:
         return None
     try:
-        value = float(text)
+        value = number(text)
     except ValueError:
         return None
     return None if math.isnan(value) else value
@@ -152,6 +153,13 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
     for name in _KEYS:
         if name not in table.columns:
             yield of.finding(None, name, f"there is no column {name!r}", f"every table has {', '.join(_KEYS)}")
+    if not table.rows:
+        yield of.finding(None, _KEYS[0], "the table has no rows", "remove the document, or add the rows")
+    yield from _wrong_rejections(spec, table)
+
+
+def _wrong_rejections(spec: Measurements, table: MeasuredTable) -> Iterator[Finding]:
+    """The findings of rejected rows and columns that the table does not have."""
     ids = {row.id for row in table.rows}
     for index, rejected in enumerate(spec.rejected):
         if rejected.row not in ids:
@@ -225,10 +233,8 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
     seen: set[str] = set()
     yield from _wrong_hardware(spec.hardware, graph)
-    kinds = {row.cells.get("kind", spec.of) for row in of.table.rows}
-    if kinds and spec.of not in kinds:
-        kind = ", ".join(sorted(kinds))
-        yield Finding(("spec", "of"), f"it is of {spec.of}, but its rows are of {kind}", f"write {kind}")
+    yield from _wrong_models(spec.models, graph)
+    yield from _wrong_kinds(of)
     for row in of.table.rows:
         if row.cells.get("id", "") in seen or not row.cells.get("id", "").strip():
             yield of.finding(
@@ -250,10 +256,32 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
 
 
+def _wrong_kinds(of: _Table) -> Iterator[Finding]:
+    """The findings of rows of another kind than the table: of all of them, or of single ones."""
+    kind = of.node.spec.of
+    rows = [(row, row.cells.get("kind", kind)) for row in of.table.rows]
+    if rows and kind not in (kinds := {each for _, each in rows}):
+        names = ", ".join(sorted(kinds))
+        yield Finding(("spec", "of"), f"it is of {kind}, but its rows are of {names}", f"write {names}")
+        return
+    # A table of train_run may have rows of train_stage.
+    for row, other in rows:
+        if other.split("_")[0] != kind.split("_")[0]:
+            yield of.finding(row, "kind", f"the kind is {other!r}, but the table is of {kind}", f"write {kind}")
+
+
+def _wrong_models(models: Mapping[str, str], graph: Graph) -> Iterator[Finding]:
+    """The findings of names that are nearly those of models."""
+    known = [node.name for node in graph.of(Model)]
+    for text, name in models.items():
+        if name and graph.lookup(name, Model) is None and (hint := did_you_mean(name, known)):
+            yield Finding(("spec", "models", text), f"no model is named {name!r}", hint)
+
+
 def _wrong_hardware(hardware: Mapping[str, str], graph: Graph) -> Iterator[Finding]:
     """The findings of names that are not those of the hardware that rows name."""
     for text, name in hardware.items():
-        if name and name not in graph and (known := of_family(name, graph)):
+        if name and name not in graph and name not in graph.broken and (known := of_family(name, graph)):
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             yield Finding(("spec", "hardware", text), f"no chip or server is named {name!r}", hint)
         elif name in graph and not (node := graph.named(name)).is_of(Chip, Server, UltraServer):
@@ -394,6 +422,9 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     if of is None:
         return
     for row in of.rows:
+        if (share := _number(row, "mfu_pct") or 0.0) > 100.0:
+            message = f"an MFU of {share:g} % is above the peak rate"
+            yield of.finding(row, "mfu_pct", message, "correct the row, or list it in spec.rejected with the reason")
         for column, rate, cores in _rates(row):
             bound = _peak(graph, node.spec.hardware, row, cores)
             if bound is not None and rate * 1e12 > bound[0]:

@@ -65,6 +65,9 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     other = None if base is None else graph.find(base.model)
     if base is None or other is None or not isinstance(other.spec, Model):
         return
+    if other is model:
+        yield Finding(("spec", "base", "model"), f"{other.name} is its own base", "name another model, or remove base")
+        return
     listed = [(index, path) for index, text in enumerate(base.differs) for path in spread(text)]
     own, others = _dimensions(model.spec), _dimensions(other.spec)
     for path in {**own, **others}:

@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at
+from trnspec.diagnostics import Severity, did_you_mean
+from trnspec.graph.graph import at, cached_by_graph
 from trnspec.model.calibration import Calibration
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -177,10 +177,20 @@ def name_family_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if (other := graph.nodes.get(name)) is not None:
                 message, path = f"{name!r} is a {other.kind}, not a family of servers", ("spec", "families", index)
                 yield Finding(path, message, "write the first part of the names of the servers, such as trn2")
+            elif name not in (known := _families(graph)) and (hint := did_you_mean(name, known)):
+                yield Finding(("spec", "families", index), f"no server is of the family {name!r}", hint)
         named = [way for way in _PURCHASES if re.search(rf"(?<![a-z]){way}(?![a-z])", node.name)]
         if named and node.spec.purchase not in named:
             message = f"the purchase is {node.spec.purchase}, but the name of the document has {named[0]}"
             yield Finding(("spec", "purchase"), message, f"write {named[0]}, or rename the document")
+
+
+@cached_by_graph
+def _families(graph: Graph) -> list[str]:
+    """The families of the servers, and the first parts of their names."""
+    servers = graph.of(Server)
+    stated = [node.spec.family.name for node in servers if node.spec.family is not None]
+    return [*dict.fromkeys([*stated, *(node.name.partition(".")[0] for node in servers)])]
 
 
 _PURCHASES = ("on-demand", "spot", "capacity-block")

@@ -21,7 +21,7 @@ from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
-from trnspec.quantities.quantity import render
+from trnspec.quantities.quantity import render, significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +136,7 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         return
     ridge = peak.value / memory.value
     if not RIDGE[0] <= ridge <= RIDGE[1]:
-        message = f"{peak} over {memory} is a ridge point of {float(ridge):,.4g} FLOP/B"
+        message = f"{peak} over {memory} is a ridge point of {significant(ridge, 4)} FLOP/B"
         yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common")
 
 
@@ -235,6 +235,8 @@ def _misspelt(path: Path, text: str | None) -> Iterator[Finding]:
                 f"{text!r} begins with {word[0]}, which is not a known technology",
                 f"{max(near, key=lambda each: len(each) == len(word[0]))}?",
             )
+    elif word and word[0].casefold() == "hbm" and not re.match(r"HBM(?:[234]e?)?(?!\w)", text or "", re.IGNORECASE):
+        yield Finding(path, f"{text!r} is not a generation of HBM", "write HBM, HBM2, HBM2e, HBM3, HBM3e or HBM4")
 
 
 def _misspelt_licences(text: str) -> Iterator[Finding]:
@@ -297,7 +299,7 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         return
     time = capacity.value / rate.value
     if not READ_TIME[0] <= time <= READ_TIME[1]:
-        message = f"{capacity} at {rate} are read once in {float(time) * 1000:,.3g} ms, expected 5 to 100 ms"
+        message = f"{capacity} at {rate} are read once in {significant(time * 1000, 3)} ms, expected 5 to 100 ms"
         see = (at(chip, ("spec", "memory", "capacity"), text=f"the capacity: {capacity}"),)
         hint = "bits for bytes, a figure of one stack, or a wrong prefix? 20 to 45 ms are common"
         yield Finding(("spec", "memory", "bandwidth"), message, hint, see)
@@ -443,9 +445,7 @@ def implausible_host_memory(server: Node[Server], graph: Graph) -> Iterator[Find
         return
     each = host.memory.value.value / 2**30 / host.vcpus
     if not MEMORY_OF_A_CPU[0] <= each <= MEMORY_OF_A_CPU[1]:
-        message = (
-            f"{host.memory} for {host.vcpus:,} virtual CPUs are {float(each):,.3g} GiB each, expected 0.25 to 64 GiB"
-        )
+        message = f"{host.memory} for {host.vcpus:,} virtual CPUs are {significant(each, 3)} GiB each, expected 0.25 to 64 GiB"
         see = (at(server, ("spec", "host", "vcpus")),)
         yield Finding(("spec", "host", "memory"), message, "swapped with the CPUs, or a wrong prefix?", see)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.quotes import OF_PACKAGE
 from trnspec.diagnostics import Severity, did_you_mean
-from trnspec.graph.composition import chips
+from trnspec.graph.composition import chip_count
 from trnspec.graph.currency import months_between
 from trnspec.graph.provenance import source_of
 from trnspec.graph.quotes import REGIONS, is_known, region_of
@@ -164,7 +164,7 @@ def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:
     if subject is None:
         return
     is_chip = isinstance(subject.spec, Chip)
-    if chips(graph, subject) is None:
+    if chip_count(graph, subject) == 0:
         message = f"{subject.name} is a {subject.kind}, which has no chips, and so no power"
         yield Finding(("spec", "of"), message, "name a chip, a server or an UltraServer")
     elif spec.scope is not None and is_chip is not (spec.scope in OF_PACKAGE):

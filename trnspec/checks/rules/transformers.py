@@ -18,7 +18,7 @@ from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
 from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.quantity import Interval
+from trnspec.quantities.quantity import Interval, significant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,7 +172,8 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
         and _is_exact(other)
     ]
     fitting.sort(key=lambda each: _unlikely(spec, *each))
-    message = f"{name} is {stated}, but the dimensions give {counted:,}, {counted / stated:.3g} times as many"
+    times = significant(counted / stated, 3)
+    message = f"{name} is {stated}, but the dimensions give {counted:,}, {times} times as many"
     meant = [] if fitting else [text for text in _misprints(stated.text) if _is_meant(spec, name, text)]
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
     hint = f"likely cause: a wrong dimension: {hint}" if hint else ""

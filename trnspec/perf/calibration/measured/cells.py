@@ -13,7 +13,7 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.graph import Graph, cached_by_graph
-from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, read_table, table_of, used_rows
+from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, number, read_table, table_of, used_rows
 from trnspec.model.calibration import Calibration, FittedTable
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import dimensions
@@ -277,7 +277,7 @@ class RowCells:
         if text.lower() in UNSTATED:
             return 0.0
         try:
-            value = float(text)
+            value = number(text)
         except ValueError:
             raise UsageError(f"{column} is {text!r}; expected a number") from None
         if not (value == 0.0 or 1e-12 < value < 1e15):
