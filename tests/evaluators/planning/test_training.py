@@ -13,7 +13,7 @@ from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluators.planning.training import considered, default_batches, given_batches
+from trnspec.evaluators.planning.training import considered, default_batches, given_batches, optimal_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
 
@@ -164,7 +164,7 @@ def test_batches_are_multiples_of_as_many_replicas_as_there_may_be() -> None:
     default = ((10e12, 1024), (10e12, 96), (10e12, 2304), (10e12, 3072), (1e9, 3), (1e6, 64))
     given = ((1953, 512), (1538, 96), (1024, 512), (600, 512), (95, 64), (100, 55), (5754, 1920), (20, 12), (1, 64))
 
-    assert [default_batches(tokens, 8192, ranks) for tokens, ranks in default] == [
+    assert [default_batches(optimal_batch(tokens, 8192), ranks) for tokens, ranks in default] == [
         (2048,), (2016,), (2304,), (2304, 1536), (9,), (1,),
     ]  # fmt: skip
     assert [given_batches(*one) for one in given] == [
@@ -256,6 +256,7 @@ def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
         ({"budget": "0"}, "budget: a number above 0"),
         ({"on": ("trn1.32xlarge*x",)}, "on: a system and a count"),
         ({"price": "10 EUR/h"}, "price: "),
+        ({"global_batch": 4_000_000}, "global_batch: sequences are expected, such as 256, not 4,000,000, 16,384,000"),
         ({"checkpoint_rate": "fast"}, "checkpoint_rate: "),
     ],
 )

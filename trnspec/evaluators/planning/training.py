@@ -74,6 +74,8 @@ BATCH_TOLERANCE = 0.05
 Papers round batches: 4 M tokens are 4,194,304, 4.9 % more than 4,000,000, and 1,538 sequences on 96 GPUs (GPT-NeoX-20B, arXiv
 2204.06745) are no whole number for each of 12 replicas. Frameworks need whole numbers.
 """
+MOST_BATCH = 1000
+"""Factor by which a global batch may exceed the optimal one; tokens given instead of sequences exceed it by about a sequence."""
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""
 MOST_CHIPS = 65536
@@ -372,7 +374,12 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     q = resolve_training(question)
     estimator = training.estimator_of(catalog, q, on=on)
     seq, ranks = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE), int(estimator.system.ranks)
-    batches = given_batches(q.global_batch, ranks) if q.global_batch else default_batches(goals.tokens, seq, ranks)
+    optimal, given = optimal_batch(goals.tokens, seq), q.global_batch
+    if given and given > MOST_BATCH * optimal:
+        raise UsageError(
+            f"global_batch: sequences are expected, such as {optimal:,}, not {given:,}, {given * seq:,} tokens per step"
+        )
+    batches = given_batches(given, ranks) if given else default_batches(optimal, ranks)
     planned = partial(_planned, catalog, question, on, goals, estimator, seq=seq, measured=measured)
     return min(_feasible(partial(planned, batch=n) for n in batches), key=lambda plan: rank(plan, "time", goals))
 
@@ -518,20 +525,28 @@ def _layout(
     raise RefusalError("no-layout", message, place="on", hint=hint)
 
 
-def default_batches(tokens: float, seq: int, ranks: int) -> tuple[int, ...]:
+def optimal_batch(tokens: float, seq: int) -> int:
+    """The global batch with the lowest loss, a power of two [sequences].
+
+    Args:
+        tokens: Tokens of the run.
+        seq: Sequence length.
+    """
+    return 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
+
+
+def default_batches(optimal: int, ranks: int) -> tuple[int, ...]:
     """The default global batches of a run, as numbers that some ranks divide evenly [sequences].
 
     Where the ranks are not a power of two, there may be two: as many replicas divide the first as leave each at least two
     sequences, and as leave each one the second. They are within a third of the default, whose optimum is broad.
 
     Args:
-        tokens: Tokens of the run.
-        seq: Sequence length.
+        optimal: The global batch with the lowest loss.
         ranks: Number of ranks.
     """
-    default = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
-    units = [_replicas(most, ranks) for most in (default // 2, default)]
-    return tuple(dict.fromkeys(max(1, round(default / unit)) * unit for unit in units))
+    units = [_replicas(most, ranks) for most in (optimal // 2, optimal)]
+    return tuple(dict.fromkeys(max(1, round(optimal / unit)) * unit for unit in units))
 
 
 def given_batches(batch: int, ranks: int) -> tuple[int, ...]:
