@@ -71,13 +71,6 @@ def test_four_dimensions_are_a_torus() -> None:
     assert {1} == {(line[i] ^ line[i - 1]).bit_count() for line in lines for i in range(4)}
 
 
-def test_direct_links_within_a_switch_are_arcs() -> None:
-    topology = {"shape": "switched", "levels": [{"name": "S", "count": 1, "chips": 8}], "direct": 1}
-    root = drawn("trn3-gen1-server", CAT.replace("trn3-gen1-server", {"chips.count": 8, "fabric.topology": topology}))
-
-    assert {"a": 8, "d": 4} == links(root)
-
-
 def boxes(root: ET.Element) -> list[tuple[float, float, float, float]]:
     """The corners of every chip."""
     return [
@@ -169,18 +162,6 @@ def test_it_is_readable_in_light_and_in_dark(dark) -> None:
         assert min(contrast(rules[f".{line} stroke"], b) for b in behind) >= 3
     for box in ("chip", "switch"):
         assert min(contrast(rules[f".{box} stroke"], b) for b in behind) >= 3
-
-
-def test_levels_between_are_bars_of_their_own() -> None:
-    levels = [{"name": f"S{n}", "count": 32 // n, "chips": n} for n in (4, 8, 32)]
-    topology = {"shape": "switched", "levels": levels}
-    root = drawn("trn3-gen1-server", CAT.replace("trn3-gen1-server", {"chips.count": 32, "fabric.topology": topology}))
-    named = [w for w in words(root) if w.startswith("S")]
-
-    assert ["S32, chips 0 to 31", *(f"S8, chips {i} to {i + 7}" for i in range(0, 32, 8))] == sorted(
-        (w for w in named if ", chips" in w), key=lambda w: (not w.startswith("S32"), int(w.split()[2]))
-    )
-    assert 8 + 4 + 1 == len(of_class(root, "switch")) - 1, "one more in the legend"
 
 
 @pytest.mark.parametrize(
