@@ -1,7 +1,5 @@
 """``trnspec diff``."""
 
-import json
-
 import pytest
 
 
@@ -30,20 +28,6 @@ def test_markdown(here, edited) -> None:
 
     assert f"| trainium2 | peak.dense.bf16 | 667 TFLOPS | 700 TFLOPS | x 1.049 | {source}; then {source} |" in rows
     assert "| trn1.32xlarge | chips.count | 16 | 8 |  |  |  |\n" in rows
-
-
-def test_json(here, copy) -> None:
-    data = json.loads(here("diff", "working", copy, "--format", "json", "--name", "trainium2").out)
-    (change,) = data["figures"]
-
-    assert ("trainium2", "peak.dense.bf16", "667 TFLOPS", "700 TFLOPS", "rejected") == (
-        change["of"],
-        change["at"],
-        change["old"]["says"],
-        change["new"]["says"],
-        change["verdict"],
-    )
-    assert {"version", "old", "new", "added", "removed", "restated", "words", "claims", "unread"} < set(data)
 
 
 def test_more_than_a_screen_is_counted_by_document(here) -> None:

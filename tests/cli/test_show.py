@@ -51,22 +51,6 @@ def test_whole_page_and_screen(here, name) -> None:
     assert [v for v in values if "".join(v.split()) not in squeezed] == []
 
 
-def test_sources_without_an_address_are_marked(here) -> None:
-    legend = " ".join(here("show", "trainium1", "--full").out.partition("sources\n")[2].split())
-
-    assert "(a third party that the copy does not name, third-party, no address)" in legend
-    assert "(AWS Neuron documentation, vendor-guide)" in legend
-
-
-def test_reasons(here) -> None:
-    whole, reported = here("show", "trainium2", "--full").out, here("show", "trainium2", "--reasons").out
-
-    assert "--reasons prints" in whole
-    assert "8 x 128 x 128 x 2 x 2.4 GHz" not in whole
-    assert "8 x 128 x 128 x 2 x 2.4 GHz" in reported
-    assert "--reasons prints" not in reported
-
-
 @pytest.mark.parametrize("name", ["trainium1", "trn2-ultraserver", "efa"])
 def test_data(here, name) -> None:
     data = json.loads(here("show", name, "--format", "json").out)

@@ -1,4 +1,7 @@
-"""Charts as matplotlib draws them: the numbers, the bytes, the places of texts."""
+"""Charts as matplotlib draws them: the numbers, the bytes, the places of texts.
+
+``python tests/plots/test_draw.py`` writes ``artists.txt``: what is drawn, without what depends on the sizes of letters.
+"""
 
 import subprocess
 import sys
@@ -7,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.plots.chart import UNKNOWN, Bars, Chart, ChartAxis, LimitLine, Line, Panel, Points
-from trnspec.plots.draw import OKABE_ITO
+from trnspec.plots.chart import UNKNOWN, Bars, Chart, ChartAxis, HeatMap, LimitLine, Line, Panel, Points, Spans
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 SEGMENTS = Bars((("a", (1.0, 2.0)), ("b", (0.5, 0.0))), ((1.2, 2.0), UNKNOWN), ("~1.5 s", "2 s"))
 TIMES = ChartAxis("time [s]", zero=True), ChartAxis(categories=("one", "another"))
@@ -23,24 +29,64 @@ POINTS = Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r
 DOTS = Chart("roofline", "dots", (Panel(ChartAxis("x", log=True), ChartAxis("y", log=True), (ROOF, POINTS)),))
 
 
-def test_bars_have_the_lengths_of_the_data() -> None:
-    (axes,) = BARS.figure().axes
-    bars = [(p.get_x(), p.get_width()) for p in axes.patches]
+LONG = "a name of more than forty-four letters, which is wrapped at spaces"
+ENDS = Points("faint", (2025.5, 2026.1), (1.0, 2.0), ((2025.2, 2025.9), UNKNOWN), ((0.5, None), (2.0, 2.0)), faint=True)
+YEARS = ChartAxis("date", dates=True), ChartAxis("value", zero=True)
+CELLS = HeatMap(((1.0, 10.0), (100.0, None)), (("1", "10"), ("100", "-")), "time", log=True, low_is_better=True)
+SPANS = Spans((("busy", ((0, 0.0, 1.0), (1, 1.0, 3.0))), ("idle", ((1, 0.0, 1.0),))), idle=("idle",))
+NAMES = ChartAxis(categories=("x", LONG))
+OTHERS = Chart("others", f"{LONG}; {LONG}", (
+    Panel(*YEARS, (ENDS, Line(f"{LONG} line", (2025.0, 2026.5), (1.0, 1.5), dots=True), LimitLine(1.2, "limit")), title="dates"),
+    Panel(NAMES, NAMES, (CELLS,)),
+    Panel(ChartAxis(), NAMES, (SPANS,)),
+    Panel(ChartAxis(), NAMES, (Line("dashed", (0, 1), (0, 1), dashed=True),)),
+), (LONG, f"{LONG}, {LONG}, {LONG}"))  # fmt: skip
+CHARTS = {"bars": BARS, "dots": DOTS, "others": OTHERS}
+ARTISTS = Path(__file__).with_name("artists.txt")
 
-    assert [(0.0, 1.0), (0.0, 2.0), (1.0, 0.5), (2.0, 0.0)] == bars
-    (whisker,) = [c for c in axes.containers if not c.get_label().strip("ab")[:0] and hasattr(c, "has_xerr")]
-    (segments,) = whisker.lines[2]
-    assert [1.2, 2.0] == [x for x, _ in segments.get_segments()[0]]
+
+def rounded(values) -> str:
+    return " ".join(f"{float(value):.6g}" for value in values)
 
 
-def test_points_and_lines_have_the_values_of_the_data() -> None:
-    (axes,) = DOTS.figure().axes
-    roof, dots = axes.lines
+def artists(name: str, *, dark: bool) -> str:
+    """Each artist on a line: its numbers, colours and texts."""
+    figure = CHARTS[name].figure(dark=dark)
+    lines = [f"{name} {rounded(figure.get_size_inches())}"]
+    lines += [
+        f"text {t.get_text()!r} {rounded([*t.get_position(), t.get_size()])} {t.get_color()}" for t in figure.texts
+    ]
+    for axes in figure.axes:
+        lines.append(f"axes {axes.get_title('left')!r} {rounded([*axes.get_xlim(), *axes.get_ylim()])}")
+        for axis in (axes.xaxis, axes.yaxis):
+            words = [t.get_text() for t in axis.get_ticklabels()]
+            lines.append(f"axis {axis.get_label_text()!r} {axis.get_scale()} {rounded(axis.get_ticklocs())} {words}")
+        for t in axes.texts:
+            place = [*t.get_position(), *getattr(t, "xy", ()), t.get_size()]
+            lines.append(f"text {t.get_text()!r} {rounded(place)} {t.get_color()} {t.get_ha()} {t.get_va()}")
+        for p in (each for each in axes.patches if isinstance(each, Rectangle)):
+            box = rounded([p.get_x(), p.get_y(), p.get_width(), p.get_height(), p.get_linewidth()])
+            lines.append(
+                f"box {box} {to_hex(p.get_facecolor())} {to_hex(p.get_edgecolor())} {str(p.get_hatch() or '')!r}"
+            )
+        for each in axes.get_children():
+            if isinstance(each, Line2D):
+                style = f"{to_hex(each.get_color())} {each.get_linestyle()!r} {each.get_marker()!r} {each.get_alpha()}"
+                sizes = rounded([each.get_linewidth(), each.get_markersize(), each.get_zorder()])
+                lines.append(f"line {rounded(each.get_xdata())}; {rounded(each.get_ydata())}; {sizes} {style}")
+            elif isinstance(each, LineCollection):
+                lines += [f"whisker {rounded(points.flat)} {each.get_zorder()}" for points in each.get_segments()]
+        legend = axes.get_legend()
+        lines += [f"legend {t.get_text()!r}" for t in (legend.get_texts() if legend else ())]
+    return "".join(f"{line}\n" for line in lines)
 
-    assert ([1.0, 10.0, 100.0], [1.0, 10.0, 10.0]) == (list(roof.get_xdata()), list(roof.get_ydata()))
-    assert [2.0, 2.001, 50.0] == list(dots.get_xdata())
-    assert roof.get_color() == dots.get_color() == OKABE_ITO[0]
-    assert (1.8, 6.0, 1.0) == (roof.get_linewidth(), dots.get_markersize(), dots.get_alpha())
+
+def drawn() -> str:
+    return "".join(artists(name, dark=name == "others") for name in CHARTS)
+
+
+def test_artists() -> None:
+    assert ARTISTS.read_text("utf-8").splitlines() == drawn().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -50,17 +96,6 @@ def test_ticks_of_a_logarithmic_axis(high, ticks) -> None:
     (axes,) = Chart("x", "x", (Panel(ChartAxis(log=True), ChartAxis(), (Line("a", (1, high), (0, 1)),)),)).figure().axes
 
     assert ticks == [t for t in axes.get_xticks() if 1 <= t <= high]
-
-
-def test_a_row_of_bars_has_its_height() -> None:
-    """Apart from the caption and the title, which are equal."""
-
-    def height(count: int) -> float:
-        bars = Bars((("a", (1.0,) * count),), (UNKNOWN,) * count, ("",) * count)
-        names = tuple(map(str, range(count)))
-        return Chart("x", "x", (Panel(ChartAxis(), ChartAxis(categories=names), (bars,)),)).figure().get_figheight()
-
-    assert height(12) - height(2) == pytest.approx(4.6)
 
 
 def test_labels_cover_no_line_and_no_label() -> None:
@@ -109,12 +144,10 @@ def test_svg_has_no_date_and_names_its_sources() -> None:
     assert BARS._repr_svg_() == text
 
 
-def test_labels_of_points_that_coincide_are_one() -> None:
-    (axes,) = DOTS.figure().axes
-
-    assert ["p, q", "r"] == sorted(t.get_text() for t in axes.texts)
-
-
 def test_names_of_files() -> None:
     with pytest.raises(UsageError, match=r"chart.jpg: the name of a chart ends in .svg, .png or .pdf"):
         BARS.save("chart.jpg")
+
+
+if __name__ == "__main__":
+    ARTISTS.write_text(drawn(), "utf-8")
