@@ -78,8 +78,6 @@ def test_machine(here) -> None:
     data = json.loads(here("audit", "--host", file, "--format", "json").out)
 
     assert (1, "") == (text.status, text.err)
-    assert "compared with  trn2.48xlarge (the instance type is trn2.48xlarge)" in text.out.splitlines()
-    assert max(map(len, text.out.splitlines()[1:])) <= 80
     assert ("neuron-ls", "trn2.48xlarge", 1) == (data["tool"], data["server"], data["version"])
     assert ["devices"] == [row["property"] for row in data["rows"] if row["outcome"] == "differs"]
     assert 0 == here("audit", "--host", DATA / "host" / "neuron_ls_trn2.3xlarge.json").status

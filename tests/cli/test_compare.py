@@ -13,17 +13,9 @@ CATALOG = load()
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 
 
-def words(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
-
-
 def test_per_chip(here) -> None:
-    out = here("compare", "trn2.48xlarge", "trn2-ultraserver", "--per", "chip").out
     data = json.loads(here("compare", "trainium2", "trn2.48xlarge", "--per", "chip", "--format", "json").out)
 
-    assert ["bf16", "[PFLOPS]", "0.667", "0.667", "1x"] in words(out)
-    assert "Per chip: divided by the number of chips, 16 of trn2.48xlarge, 64 of" in out
-    assert "cpu_clock" not in out
     assert {r["ratio"] for r in data["rows"] if r["at"].startswith(("peak", "memory."))} == {1}
 
 

@@ -73,3 +73,5 @@ def test_standard_input(here, monkeypatch) -> None:
 
     assert (0, TIDY.replace("\r\n", "\n")) == (done.status, done.out)
     assert 2 == here("fmt", "--check", "-").status
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"kind: [Link\n")))
+    assert (1, "") == (here("fmt", "-").status, here("fmt", "-").out)

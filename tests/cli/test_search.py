@@ -166,6 +166,8 @@ class Terminal(io.StringIO):
 def test_reported_progress_is_shown(monkeypatch, terminal):
     stream = Terminal(terminal=terminal)
     monkeypatch.setattr(progress.sys, "stderr", stream)
+    with progress.bar():
+        assert stream.getvalue() == ""
     with progress.bar() as advance, reported(advance):
         for done in (1, 5, 10):
             report(done, 10)

@@ -33,22 +33,23 @@ def applied(result: QuickCheck, action: types.CodeAction) -> QuickCheck:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "fixed"),
     [
-        ("core: neuroncore-v3", "core: neuroncore-v33"),
-        ("core: neuroncore-v3", 'core: "neuroncor-v3"'),
-        ("  dies:", "  diess:"),
-        ("verdict: superseded", "verdict: superseeded"),
-        ("2.9 TB/sec", "2.9 TBs"),
-        ('fp8: "1,299 TFLOPS"', 'fp8: "1,299 TFLOP"'),
+        ("core: neuroncore-v3", "core: neuroncore-v33", "core: neuroncore-v3"),
+        ("core: neuroncore-v3", 'core: "neuroncor-v3"', 'core: "neuroncore-v3"'),
+        ("  dies:", "  diess:", "  dies:"),
+        ("verdict: superseded", "verdict: superseeded", "verdict: superseded"),
+        ("2.9 TB/sec", "2.9 TBs", "2.9 TB/s"),
+        ('fp8: "1,299 TFLOPS"', 'fp8: "1,299 TFLOP"', 'fp8: "1,299 TFLOPS"'),
     ],
 )
-def test_spelling(old, new) -> None:
+def test_spelling(old, new, fixed) -> None:
     wrong = edited(old, new)
     (finding,) = findings(wrong)
     action = next(iter(actions.fixes(finding, URI, lines_of(wrong))))
+    after = applied(wrong, action)
 
-    assert () == applied(wrong, action).diagnostics
+    assert (wrong.document.text.replace(new, fixed), ()) == (after.document.text, after.diagnostics)
 
 
 def test_waiver() -> None:
@@ -59,6 +60,9 @@ def test_waiver() -> None:
 
     assert () == after.diagnostics
     assert [("TRN404", "spec.tensor_peak.dense.fp32")] == [(w.code, w.at) for w in after.node.metadata.allow]
+    assert [] == [*actions.waiver(finding, "file:///other.yaml", wrong.document, lines_of(wrong))]
+    finding.data["rule"] = False
+    assert [] == [*actions.waiver(finding, URI, wrong.document, lines_of(wrong))]
 
 
 @pytest.mark.parametrize("words", ["bandwidth: 2.9", "2.9 TB/sec"])

@@ -89,13 +89,14 @@ def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:
 
     def places(now):
         return {
-            (d.code, d.where.place.line)
+            (d.code, d.where.place.line, d.where.place.column)
             for d in carried(found, before.document, now, session())
             if d.where.file == CHIP
         }
 
-    assert {("TRN402", line_of(WRONG[0]))} == places(before)
-    assert {("TRN402", line_of(WRONG[0]) + 2)} == places(moved)
+    column = next(line.index(WRONG[1]) for line in before.document.text.split("\n") if WRONG[1] in line) + 1
+    assert {("TRN402", line_of(WRONG[0]), column)} == places(before)
+    assert {("TRN402", line_of(WRONG[0]) + 2, column)} == places(moved)
     assert set() == places(fixed)
 
 

@@ -52,6 +52,8 @@ def test_references() -> None:
     assert {"trn2.48xlarge"} == {text_at(site) for site in sites}
     assert {"trainium2"} <= stems
     assert len(sites) == len(set(sites))
+    graph = edited("trn2.48xlarge:spec.network", "trn2-16.48xlarge:spec.network").graph
+    assert ["trn2-16.48xlarge"] == [s.text for s in uses(graph.nodes[server.name], graph) if s.text != server.name]
 
 
 def test_renaming() -> None:

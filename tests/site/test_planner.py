@@ -5,6 +5,8 @@ import shlex
 
 import pytest
 
+from trnspec.site.planner import COLUMNS
+
 pytestmark = pytest.mark.slow
 
 
@@ -16,6 +18,7 @@ def test_numbers_are_those_of_the_commands(plans, here) -> None:
         lines = here(*args, "--format", "markdown", "--full").out.splitlines()
         cells = [{cell.strip() for cell in line.split("|")} for line in lines if line.startswith("|")]
         assert case.rows
+        assert len(COLUMNS[case.phase]) == len(case.columns) == len(case.rows[0])
         for row in case.rows:
             assert any({cell for cell in row if cell != "-"} <= found for found in cells), (case.id, row)
         printed = json.loads(here(*args, "--format", "json").out)["tables"][0]

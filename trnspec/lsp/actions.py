@@ -64,7 +64,7 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: TextLines) -> Iterator[
         # Of a figure, the unit alone.
         names = {name: old.replace(unit[1], name, 1) for name in re.findall(r'"([^"]+)"', match[1]) if unit[1] in old}
     else:
-        quote = old[0] if old[:1] in {"'", '"'} and old[-1:] == old[:1] else ""
+        quote = old[:1] if old[:1] in {"'", '"'} else ""
         names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[1])}
     for name, new in names.items():
         edit = types.TextEdit(diagnostic.range, new)

@@ -66,7 +66,7 @@ def named_at(spot: Spot, place: Place, node: Node[Any], graph: Graph) -> Node[An
 def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator[TextLocation]:
     """Definition of the element at a position: the name of the document there, or the figures that a claim is about."""
     if named is not None:
-        yield _own_name(named)
+        yield _scalar(named.document, _NAME, named.name)
         return
     if not spot.key and spot.path[-1:] and spot.path[-1] in {"at", "of"}:
         for path in paths_named(value_at_data(node, spot.path)):
@@ -120,17 +120,11 @@ def renamed(named: Node[Any], new: str, graph: Graph, fixed: Mapping[str, str]) 
         raise UsageError(f"{new!r} is not {NAME_PATTERN.words}")
     if new in graph.aliases or new in graph.broken:
         raise UsageError(f"the name {new!r} is taken")
-    sites = (_own_name(named), *uses(named, graph, aliases=False))
+    sites = (_scalar(named.document, _NAME, named.name), *uses(named, graph, aliases=False))
     for site in sites:
         if site.file in fixed:
             raise UsageError(f"{named.name} cannot be renamed: {site.file} {fixed[site.file]}")
     return tuple(dict.fromkeys(sites))
-
-
-def _own_name(node: Node[Any]) -> TextLocation:
-    if _NAME in node.document.places:
-        return _scalar(node.document, _NAME, node.name)
-    return TextLocation(node.document.file, Place(1, 1), "")
 
 
 def _scalar(document: Document, path: Path, text: str) -> TextLocation:

@@ -20,7 +20,9 @@ REPORT = jsonschema.Draft202012Validator(SCHEMA)
 
 class TestJson:
     def test_golden(self) -> None:
-        data = json.loads(render(FULL, "json", docs="https://example.org/codes/"))
+        text = render(FULL, "json", docs="https://example.org/codes/")
+        data = json.loads(text)
+        assert text == json.dumps(data, indent=2)
         expected = {
             "code": "TRN402",
             "name": "aggregate-mismatch",
