@@ -19,6 +19,7 @@ def test_the_same_model(written, name):
         ("qwen3-0.6b", "qwen3-06b"),
         ("llama-3-8b", "llama-3.1-8b"),
         ("gpt2", "gpt2-xl"),
+        ("bert-base", "bert-large"),
         ("mistral-7b-v0.3", "mistral-7b"),
     ],
 )

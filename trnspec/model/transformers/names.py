@@ -9,7 +9,9 @@ _WORDS = re.compile(
     r"\(.*?\)|pre-?training|fine-?tuning|huggingface|\bph[12]\b"
     # Formats and tuned variants have the dimensions of their model; a version of the format, or the year and month or the month
     # and day of a variant may follow.
-    r"|[-_ ](?:instruct|chat|thinking|terminus|it|hf|fp8|fp4|nvfp4|mxfp4|bf16|int4)(?:[-_ ](?:kv|v\d|\d{4})(?![.\w]))?(?!\w)"
+    r"|[-_ ](?:instruct|chat|thinking|terminus|it|hf|fp8|fp4|nvfp4|mxfp4|bf16|int4|int8|awq|gptq)(?:[-_ ](?:kv|v\d|\d{4})(?![.\w]))?(?!\w)"
+    # A size, such as that of bert-base, does not follow another one or a version.
+    r"|(?<=\db|v\d)[-_ ]base(?!\w)"
     r"|[-_ ](?:2[3-9](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01]))(?![\w.])"
 )
 
