@@ -129,7 +129,7 @@ def _lines(lines: list[str], where: str) -> list[str]:
 
 def prints(text: str, says: str) -> bool:
     """Whether a text prints a value: each of its numbers, in the same unit or converted, or else its words."""
-    if dated := re.fullmatch(r"(\d{4})-(\d\d)(?:-(\d\d))?", says):
+    if dated := re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])(?:-(\d\d))?", says):
         year, month, day = dated.groups()
         name, any_day = calendar.month_name[int(month)][:3], day or "[0-9]+"
         written = f"{name}[a-z]*[.]? (?:{any_day.lstrip('0')}, )?{year}|{year}-{month}|{month}/{any_day}/{year}"

@@ -368,11 +368,11 @@ def _part(case: Mismatch) -> Iterator[Explanation]:
     shares: set[Fraction] = set()
     for term, part in _alike(case):
         for share, group in _groups(term, part):
+            # A copy has no more digits: 91.75 is not the figure of a part of 92.
+            is_finer = case.quantity.digits > part.digits and case.quantity.value != group
             # One server of four is 16 of 64 chips: the same figure, from two relations.
-            if share in shares or not case.looks_like(part.interval.scaled(term.times / share)):
+            if share in shares or is_finer or not case.looks_like(part.interval.scaled(term.times / share)):
                 continue
-            if case.quantity.digits > part.digits and case.quantity.value != group:
-                continue  # a copy has no more digits: 91.75 is not the figure of a part of 92
             shares.add(share)
             many = term.times / share
             words = f"one part, {part}" if group == part.value else f"one group, {many} x {part}"

@@ -307,10 +307,8 @@ def _draws(graph: Graph) -> Iterator[KnownQuote]:
         subject = graph.find(document.spec.of)
         if subject is not None:
             subjects[subject.name] = subject
-    for subject in subjects.values():
-        counted = chips(graph, subject)
-        if counted is None:
-            continue
+    # TRN801 reports a subject without chips.
+    for subject, counted in [(s, c) for s in subjects.values() if (c := chips(graph, s)) is not None]:
         is_chip = isinstance(subject.spec, Chip)
         rate = half_precision(counted[1]) / POWERS.rate[1] if is_chip else 0.0
         for draw in draws(graph, subject):

@@ -258,14 +258,13 @@ def impossible_change_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if compared(stated, today) > 0:
                 yield Finding(path, f"{stated} is in the future; today is {today}", "correct the date")
                 continue
-            said = graph.find(claim.source)
-            ends = [graph.find(source_of(node, p)) for p in spread(claim.at)[:1]]
-            if claim.verdict != "superseded" or said is None or not ends or ends[0] is None:
+            said, adopted = graph.find(claim.source), graph.find(source_of(node, spread(claim.at)[0]))
+            if claim.verdict != "superseded" or said is None or adopted is None:
                 continue
-            before = said.spec.dating == "exact" and compared(stated, said.spec.as_of) < 0
-            if before or compared(stated, ends[0].spec.as_of) > 0:
-                message = f"{stated} is not between {said.spec.as_of}, the claim, and {ends[0].spec.as_of}, the adopted figure"
-                see = (at(said, ("spec", "as_of")), at(ends[0], ("spec", "as_of")))
+            start, end = said.spec.as_of, adopted.spec.as_of
+            if (said.spec.dating == "exact" and compared(stated, start) < 0) or compared(stated, end) > 0:
+                message = f"{stated} is not between {start}, the claim, and {end}, the adopted figure"
+                see = (at(said, ("spec", "as_of")), at(adopted, ("spec", "as_of")))
                 yield Finding(path, message, "correct the date of the change, or that of a source", see)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.diagnostics import Location, Severity, did_you_mean
+from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.loading.measured import MeasuredRow
-    from trnspec.yaml import Path
 
 _DATA = ("spec", "data")
 _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
@@ -38,7 +37,7 @@ _KEYS = ("kind", "id", "source")
 _RESULTS = ("step_time_s", "tokens_per_s_per_chip", "ttft_ms", "tpot_ms", "time_us", "seq_per_s", "achieved")
 """The columns of results."""
 
-_NOT_THE_RUN = {"id", "source", "note", "date", "licence", "hardware", "model", "family", *_KEYS}
+_NOT_THE_RUN = {"note", "date", "licence", "hardware", "model", "family", *_KEYS}
 """Columns that may differ between two copies of one run."""
 
 _IN_NAMES = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "h": "h", "tflops": "TFLOPS", "GBps": "GB/s", "pct": "%"}
@@ -59,12 +58,10 @@ class _Table:
         """The rows that are used."""
         return used_rows(self.node.spec, self.table)
 
-    def finding(
-        self, row: MeasuredRow | None, column: str, message: str, hint: str = "", path: Path = _DATA
-    ) -> Finding:
+    def finding(self, row: MeasuredRow | None, column: str, message: str, hint: str = "") -> Finding:
         text = "" if row is None else row.cells.get(column, "")
         where = Location(self.table.file, self.table.place(row, column), text=text)
-        return Finding(path, message, hint, node=self.node, where=where)
+        return Finding(_DATA, message, hint, node=self.node, where=where)
 
 
 def _read(node: Node[Measurements]) -> _Table | None:
@@ -465,7 +462,7 @@ def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: fl
     return None
 
 
-@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR, local=True)
+@rule("TRN705", "throughput-time-mismatch", over=Measurements, local=True)
 def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A throughput and a time of one row that contradict each other.
 

@@ -168,9 +168,10 @@ def family_outlier(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     if len(members) <= OTHERS:
         return
     base = model.spec.base
-    # The author states that it differs from a model of the family.
-    related = base is not None and family_of(base.model.name) == family
-    differing = {tuple(p.split(".")[1:]) for p in base.differs} if base is not None and related else set()
+    differing: set[Path] = set()
+    if base is not None and family_of(base.model.name) == family:
+        # The author states that it differs from a model of the family.
+        differing = {tuple(path.split(".")[1:]) for path in base.differs}
     relatives: list[Node[Model]] = []
     for path, every in _dimensions_of(graph, family):
         own = value_at(model.spec, path)

@@ -75,16 +75,14 @@ def sparse_below_dense(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Mishra et al.: Accelerating Sparse Deep Neural Networks (2021), section 3, for how sparse rates are counted.
     """
-    for group in _GROUPS if node.is_of(Chip, Server, UltraServer) else ():
-        for kind, dtype in EVERY_RATE:
-            path: Path = (*group, kind, dtype)
-            dense: Path = (*group, "dense", dtype)
-            sparse_rate, dense_rate = rate_at(node, path), rate_at(node, dense)
-            if kind == "sparse" and sparse_rate and dense_rate and is_below(sparse_rate, dense_rate):
-                message = f"the sparse rate of {dtype} is {sparse_rate}, the dense one {dense_rate}"
-                meant = with_comma(sparse_rate)
-                hint = f"a point for the comma of thousands: {meant}?" if meant else "are the two swapped?"
-                yield Finding(path, message, hint, (at(node, dense, text=str(dense_rate)),))
+    for group, (kind, dtype) in product(_GROUPS, EVERY_RATE) if node.is_of(Chip, Server, UltraServer) else ():
+        sparse, dense = rate_at(node, (*group, "sparse", dtype)), rate_at(node, (*group, "dense", dtype))
+        if kind == "sparse" and sparse and dense and is_below(sparse, dense):
+            message = f"the sparse rate of {dtype} is {sparse}, the dense one {dense}"
+            meant = with_comma(sparse)
+            hint = f"a point for the comma of thousands: {meant}?" if meant else "are the two swapped?"
+            see = (at(node, (*group, "dense", dtype), text=str(dense)),)
+            yield Finding((*group, "sparse", dtype), message, hint, see)
 
 
 @rule("TRN603", "narrow-type-slower", over=object, severity=Severity.WARNING, local=True)

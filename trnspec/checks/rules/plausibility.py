@@ -192,10 +192,10 @@ def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     spec = node.spec
     if node.is_of(Chip):
         yield from _misspelt(("spec", "memory", "technology"), spec.memory.technology)
-        number, _, unit = (spec.process or "").partition(" ")
-        if re.fullmatch(r"[0-9.]+", number) and not (
-            unit.startswith("nm") and PROCESS[0] <= float(number) <= PROCESS[1]
-        ):
+        process = spec.process or ""
+        in_nm = re.match(r"([0-9]+(?:\.[0-9]+)?) nm", process)
+        is_plausible = in_nm is not None and PROCESS[0] <= float(in_nm[1]) <= PROCESS[1]
+        if re.match(r"[0-9.]+(?: |$)", process) and not is_plausible:
             yield Finding(
                 ("spec", "process"), f"{spec.process} is not the node of a process", "write it in nm, as in 5 nm"
             )
@@ -490,8 +490,10 @@ def generation_order(graph: Graph) -> Iterator[Finding]:
                 yield from _twice(number, by_number[number])
             for chip in by_number[number]:
                 before = [c for n in numbers if n < number <= MOST_APART * n for c in by_number[n]]
-                if name == "accelerator" and _training(chip):
-                    before = [c for c in before if not _training(c)]  # the others are compared by that number
+                if name == "accelerator" and _generation(chip, "training"):
+                    before = [
+                        c for c in before if not _generation(c, "training")
+                    ]  # the others are compared by that number
                 finding = _launched_before(before, chip) if chip.name in checked - reported else None
                 if finding is not None:
                     reported.add(chip.name)
@@ -506,18 +508,17 @@ def _series(graph: Graph) -> dict[tuple[str, str], dict[int, list[Node[Chip]]]]:
         if named := _SERIES.match(chip.name):
             counted.append(("", named["letters"], int(named["number"])))
         page = graph.find(chip.metadata.source)
-        if page is not None and chip.spec.generation is not None:
-            names = ("training", "accelerator")
-            counted += [(page.spec.publisher, name, getattr(chip.spec.generation, name)) for name in names]
+        if page is not None:
+            counted += [(page.spec.publisher, name, _generation(chip, name)) for name in ("training", "accelerator")]
         for publisher, name, number in counted:
             if number is not None:
-                series.setdefault((publisher, name), {}).setdefault(int(number), []).append(chip)
+                series.setdefault((publisher, name), {}).setdefault(number, []).append(chip)
     return series
 
 
 def _out_of_order(one: int, earlier: list[Node[Chip]], other: int, later: list[Node[Chip]]) -> Iterator[Finding]:
     """Chips of a later training generation that are not later accelerators; chips with equal numbers are compared once."""
-    firsts, lasts = ({_accelerator(chip): chip for chip in reversed(chips)} for chips in (earlier, later))
+    firsts, lasts = ({_generation(chip, "accelerator"): chip for chip in reversed(chips)} for chips in (earlier, later))
     for (lower, first), (upper, last) in product(firsts.items(), lasts.items()):
         if lower is not None and upper is not None and lower >= upper:
             message = (
@@ -528,8 +529,9 @@ def _out_of_order(one: int, earlier: list[Node[Chip]], other: int, later: list[N
             yield Finding(("spec", "generation"), message, "both numbers grow with time", see, last)
 
 
-def _accelerator(chip: Node[Chip]) -> int | None:
-    number = None if chip.spec.generation is None else chip.spec.generation.accelerator
+def _generation(chip: Node[Chip], series: str) -> int | None:
+    """The number of a chip among the accelerators or the training chips of its publisher."""
+    number = getattr(chip.spec.generation, series, None)
     return None if number is None else int(number)
 
 
@@ -550,10 +552,6 @@ def _twice(number: int, chips: list[Node[Chip]]) -> Iterator[Finding]:
             yield Finding(
                 ("spec", "generation"), message, f"write that of {chip.name}; the two are different chips", see, chip
             )
-
-
-def _training(chip: Node[Chip]) -> int | None:
-    return None if chip.spec.generation is None else chip.spec.generation.training
 
 
 def _launched_before(earlier: list[Node[Chip]], chip: Node[Chip]) -> Finding | None:

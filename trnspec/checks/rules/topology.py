@@ -136,13 +136,15 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         return
     from trnspec.topology.measures import degrees
 
-    links, more = fabric.links_per_chip, 0 if outer is None else outer.links_per_chip
+    links, more = fabric.links_per_chip, (None if outer is None else outer.links_per_chip) or 0
     for path, topology, members in _topologies(node, graph):
-        built = _built(topology, members) if path == _PATH and topology.shape != "switched" else ""
+        if path != _PATH or topology.shape == "switched":
+            continue
+        built = _built(topology, members)
         if isinstance(built, str) or built.nodes > MOST_CHIPS:
             continue  # TRN501 reports a topology that cannot be built
         most = max(degrees(built.build()))
-        if links + (more or 0) != most:
+        if links + more != most:
             declared_links = f"{links} + {more} links" if more else f"{links} links"
             message = f"a chip of {node.name} has {declared_links}, but {most} in the topology"
             see = (at(node, _PATH, text=str(topology.shape)),)

@@ -241,12 +241,11 @@ def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for index, claim in enumerate(node.claims):
         if claim.verdict == "rounded" or not _FIELD_UNIT.search(claim.where or ""):
             continue
-        for path in spread(claim.at)[:1]:
-            said = Site(node, path, index).value
-            if isinstance(said, Quantity):
-                figures.append(((*node.claim_path(index), "says"), said, claim.where))
+        said = Site(node, spread(claim.at)[0], index).value
+        if isinstance(said, Quantity):
+            figures.append(((*node.claim_path(index), "says"), said, claim.where))
     for path, quantity, where in figures:
-        named = _NAMED.search(path[-1]) if path[1:2] == ("other",) and isinstance(path[-1], str) else None
+        named = _NAMED.search(str(path[-1])) if path[1] == "other" else None
         expected = _DIMENSIONS[named[1]] if named else quantity.dimension
         if named and quantity.dimension not in {expected, Dimension.RATIO}:
             message = f"{quantity} measures {quantity.dimension.word}, but {path[-1]} is named after a {named[1]}"

@@ -153,15 +153,13 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if "spec." in claim.scope:
                 yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth.both / 2")
             continue  # a name in words
-        for path in spread(claim.at)[:1]:
-            said = Site(node, path, index)
-            if said.value is not None and not expected.overlaps(said.interval):
-                low = expected.low
-                unit = said.value if isinstance(said.value, Quantity) else None
-                shown = f"{float(low):,.6g}" if unit is None else render(low, unit.unit, unit.digits + 1)
-                message = f"the claim is {said.value}, but its scope, {claim.scope}, is {shown}"
-                see = (at(node, (*base, "scope"), text=claim.scope),)
-                yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
+        said = Site(node, spread(claim.at)[0], index)
+        if said.value is not None and not expected.overlaps(said.interval):
+            low, value = expected.low, said.value
+            shown = render(low, value.unit, value.digits + 1) if isinstance(value, Quantity) else f"{float(low):,.6g}"
+            message = f"the claim is {value}, but its scope, {claim.scope}, is {shown}"
+            see = (at(node, (*base, "scope"), text=claim.scope),)
+            yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
 
 
 @rule("TRN313", "arithmetic-mismatch", over=object, local=True)
