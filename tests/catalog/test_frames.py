@@ -42,10 +42,8 @@ def test_metadata() -> None:
         reported[b"dimension"],
         json.loads(reported[b"sources"]),
     )
-    assert (b"chips", trnspec.__version__.encode()) == (
-        chips.schema.metadata[b"table"],
-        chips.schema.metadata[b"trnspec"],
-    )
+    about = chips.schema.metadata
+    assert (b"chips", trnspec.__version__.encode()) == (about[b"table"], about[b"trnspec"])
     assert pa.float64() == chips.schema.field("memory.capacity").type
     assert pa.int64() == chips.schema.field("dies").type
     assert pa.list_(pa.field("element", pa.int64())) == ARROW["servers"].schema.field("fabric.topology.dimensions").type

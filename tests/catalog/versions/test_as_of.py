@@ -175,21 +175,22 @@ def test_later_date_keeps_earlier_documents(one, other) -> None:
 
 
 def test_unreadable_claim_is_ignored() -> None:
-    found = graph(
-        *PAGES, document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
-    )
+    wire = document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
 
-    assert None is as_of(found, "2023-05")[0].nodes["wire"].spec.latency
+    assert None is as_of(graph(*PAGES, wire), "2023-05")[0].nodes["wire"].spec.latency
 
 
 def test_incomplete_part_is_omitted() -> None:
     """The fabric of a server needs a link, so a rate alone makes none."""
-    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
+    features = ", ".join(f"{{name: by-{page}, says: N, source: {page}}}" for page in ("old", "new"))
+    chip = document("Chip", "part", f"spec: {{memory: {{capacity: 1 GiB}}, features: [{features}]}}", "source: old")
     claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
     claims += ", " + claim("mid", "7 GB/s", "superseded", "spec.network.bandwidth")
     server = document("Server", "box", f"spec: {{chips: {{chip: part, count: 2}}}}\nclaims: [{claims}]", "source: new")
-    spec = as_of(graph(*PAGES, chip, server), "2023-05")[0].nodes["box"].spec
+    made = as_of(graph(*PAGES, chip, server), "2023-05")[0]
+    spec = made.nodes["box"].spec
 
+    assert ["by-old"] == [feature.name for feature in made.nodes["part"].spec.features]
     assert None is spec.fabric
     assert "7 GB/s" == spec.network.bandwidth.value.text
 
