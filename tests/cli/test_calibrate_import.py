@@ -143,6 +143,8 @@ def test_nxd() -> None:
         ("nccl-tests", "# size count type time algbw busbw error\n 8 2 float 1.0 0.0\n", "f:2: the row has 5 columns; expected 7"),
         ("nccom-test", "nothing", "f:1: there is no table of nccom-test"),
         ("nccom-test", "size(B) count(elems) type time(us)\n 8 2 fp32 1.0\n", "f:2: the columns are size(B)"),
+        ("nccom-test", "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n 8 2 fp32 nan 1 1\n", "f:2: time:avg(us) is 'nan'"),
+        ("nccom-test", "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n 8 2 fp32 -1 1 1\n", "f:2: time:avg(us) is '-1'"),
         ("vllm-bench", "{\n\n", "f:3: "),
         ("vllm-bench", "[]", "f:1: the value is of type list; expected a JSON object"),
         ("vllm-bench", '{\n"completed": 0}', "f:2: completed is 0; expected a number above 0"),

@@ -138,6 +138,7 @@ def test_wrong_values_have_the_findings_of_validate(here, path, value, code) -> 
         (values(zzzzzz="1"), "Chip has no field 'zzzzzz'", "trnspec explain chip lists the paths"),
         (("--set", "dies"), "--set dies: expected PATH=VALUE", ""),
         (("--set", "a.{b=1"), "the braces in 'a.{b' do not match", ""),
+        (("--set", "dies=1", "--set", "spec.dies=2"), "dies is given twice", ""),
         (("--memory-capacity", "1 GiB"), "no such option: --memory-capacity", "--set memory.capacity=VALUE"),
         (("--memory.capacity", "1 GiB"), "no such option: --memory.capacity", "--set memory.capacity=VALUE"),
         (("--weight", "1 kg"), "no such option: --weight", "--set PATH=VALUE"),

@@ -289,6 +289,7 @@ class Draft:
         self.kind = kind
         self.known = known
         self.data: dict[Any, Any] = {"metadata": dict(metadata), "spec": {}}
+        self._given: set[Path] = set()
 
     def set(self, text: str) -> None:
         """Set the value of ``PATH=VALUE``.
@@ -310,6 +311,9 @@ class Draft:
                 names = [dotted(p) for p, _ in fields_below(self.kind.spec)]
                 hint = did_you_mean(name, names) or f"trnspec explain {self.kind.name.lower()} lists the paths"
                 raise UsageError(f"{self.kind.name} has no field {dotted(path)!r}", hint=hint)
+            if full in self._given:
+                raise UsageError(f"--set: {dotted(path)} is given twice")
+            self._given.add(full)
             self.put(full, _value(value, shape))
 
     def put(self, path: Path, value: Any) -> None:

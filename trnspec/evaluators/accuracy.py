@@ -17,6 +17,7 @@ from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.fit import Holdout
 from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.score import AccuracyRow, score
+from trnspec.text_table import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +108,7 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
     scored, missed = [r for r in rows if not r.skipped], [r for r in rows if r.skipped]
     if not scored:
         reasons = Counter(r.skipped for r in missed)
-        skipped = "; ".join(f"{n} rows: {reason}" for reason, n in reasons.most_common(3))
+        skipped = "; ".join(f"{plural(n, 'row')}: {reason}" for reason, n in reasons.most_common(3))
         raise RefusalError(
             "no-rows", f"no row can be computed: {skipped or 'there are none'}", place="data",
             hint="measurements on NVIDIA chips need the plugin trnspec-nvidia, those on Inferentia trnspec-inferentia",

@@ -36,6 +36,9 @@ _NO_KEY: Final = (0, 0)
 _Slot: TypeAlias = tuple[Path, Position, bool]
 """Path of a node, position of its key, and whether its value is used (not that of a duplicate key)."""
 _NO_SLOT: Final[_Slot] = ((), _NO_KEY, True)
+_NUMBER_BEFORE = re.compile(r"(?<![^ ])([0-9]{1,3}),$")
+"""A number that a comma parts from the next key: ``{count: 1,600}``."""
+
 _SPACE_BEFORE_COLON = re.compile(r"[ \t]+:")
 _Value: TypeAlias = "Json | _Rejected"
 
@@ -350,7 +353,9 @@ class Builder:
                 rejected = merge = True
             elif not isinstance(value := resolve(text), str):
                 message = f"The key {show(text)[1:-1]} is {_kind(value)}; keys are text."
-                self._report("TRN009", message, start, f'put it in quotes: "{shorten(text)}"', path)
+                cut = _NUMBER_BEFORE.search(self._text, max(first - 20, 0), first) if frame.flow else None
+                hint = f'write {cut[1]}{text}, or "{cut[1]},{text}"' if cut else f'put it in quotes: "{shorten(text)}"'
+                self._report("TRN009", message, start, hint, path)
                 rejected = True
         too_long, repeated = len(text) > self._limits.scalar, text in frame.keys
         frame.expect(text, last, (path, start, live and not too_long and not repeated), rejected=rejected, merge=merge)

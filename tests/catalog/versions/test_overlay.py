@@ -25,7 +25,7 @@ add:
 
 BAD = """\
 change:
-  part: {memory.capcity: 64 GiB, peak.dense.bf16: 3 GB}
+  part: {memory.capcity: 64 GiB, peak.dense.bf16: 3 GB, peak: {}}
   whole:
     chips.chip: prt
   prt: {memory.capacity: 1 GiB}
@@ -46,6 +46,7 @@ chnge: {}
 MISTAKES = {
     ("2:10", "a Chip has no memory.capcity; did you mean 'capacity'"),
     ("2:51", "measures information"),
+    ("2:57", "peak replaces another change of this document"),
     ("4:17", "no Chip is named 'prt'; did you mean 'part'"),
     ("5:3", "no document is named 'prt'; did you mean 'part'"),
     ("6:9", "a mapping from paths to values"),

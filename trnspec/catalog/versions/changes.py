@@ -61,15 +61,21 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
     data: dict[str, Any] = plain(node)
     errors: list[ChangeError] = []
     spec = type(node.spec)
+    before: list[Path] = []
     for path, value in changes.items():
-        hint = _path_hint(spec, steps(path, spec))
+        full = steps(path, spec)
+        hint = _path_hint(spec, full)
         if hint:
             errors.append(ChangeError(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
+        if any(other[: len(full)] == full for other in before):
+            errors.append(ChangeError(path, f"{path} replaces another change of this document", key=True))
+            continue
+        before.append(full)
         try:
             # Figures without a source are marked as assumed below, in this data and not in that of the caller.
             written = copy.deepcopy(_present(spec, path, value))
-            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], written)
+            put(data["spec"], [str(step) for step in full[1:]], written)
         except UsageError as error:
             errors.append(ChangeError(path, str(error)))
     try:

@@ -66,15 +66,15 @@ class Log(ShortRepr):
 
 
 def number(log: Log, line: int, name: str, text: str) -> float:
-    """A number of a log, with commas between thousands or without.
+    """A number of a log that is not negative, with commas between thousands or without.
 
     Raises:
         UsageError: It is not one.
     """
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise log.problem(line, f"{name} is {text!r}; expected a number") from None
+    # float() would also read nan and 1_000.
+    if re.fullmatch(r"\+?[0-9,]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,2})?", text) is None or not re.search(r"[0-9]", text):
+        raise log.problem(line, f"{name} is {text!r}; expected a number, 0 or more")
+    return float(text.replace(",", ""))
 
 
 def shown(value: float) -> str:
