@@ -1,6 +1,7 @@
 """The page of an evaluation: summary, headings, units, the same text in Python."""
 
 import pytest
+from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.page import BOUNDS, markdown_page, page
@@ -162,3 +163,6 @@ def test_markdown() -> None:
     )
     assert "### Step time breakdown\n\n| part | value [s] | share |" in text
     assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text
+    assert "Catalog: working edition.\n" in text
+    dated = evolve(FOUND, edition="2026.11", as_of="2026-11-02")
+    assert "Catalog: edition 2026.11, as of 2026-11-02.\n" in markdown_page(dated)

@@ -291,7 +291,7 @@ BASES: Mapping[str, Base] = {
     ),
     "plan-serve, GPUs": Base(
         "plan-serve",
-        {**_FLEET, "on": ("p5.48xlarge",), "pools": ("aggregated", "disaggregated"), "tp": (2,), "objective": "energy", "rate": 100.0},
+        {**_FLEET, "on": ("p5.48xlarge",), "pools": ("aggregated", "disaggregated"), "tp": (2,), "objective": "energy", "rate": 100.0, "isl": 2731},
         plugins=True,
     ),
 }  # fmt: skip

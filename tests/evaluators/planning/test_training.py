@@ -108,6 +108,12 @@ def test_counts_between_two_others() -> None:
     assert [*considered(3, 4)] == []
 
 
+def test_a_system_of_more_chips_than_are_evaluated_has_the_count_1(monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.evaluators.planning.training.MOST_CHIPS", 4)
+
+    assert [row["chips"] for row in rows(plan(CAT, **SMALL, on=("trn1.32xlarge",)))] == [16]
+
+
 def test_counts_without_a_layout_are_left_out() -> None:
     """A replica of 128 ranks needs four servers of 32."""
     asked = SMALL | {"model": "llama-3.1-70b", "tokens": "1B", "tp": (32,), "pp": (4,), "objective": "chips"}

@@ -184,8 +184,10 @@ def test_scores_as_stored() -> None:
     assert {} == differences(read(SCORES), dict(scores()))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FITTED)
+SLOW = {"collectives": [pytest.mark.slow]}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=SLOW.get(kind, [])) for kind in FITTED])
 def test_fits_as_stored(kind: str) -> None:
     stored = {name: line for name, line in read(FITS).items() if name.startswith(f"{kind} ")}
     assert {} == differences(stored, dict(fits(kind)))

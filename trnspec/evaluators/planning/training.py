@@ -72,7 +72,7 @@ BATCH_TOLERANCE = 0.05
 """The share by which the global batch of a plan may differ from one that is given.
 
 Papers round batches: 4 M tokens are 4,194,304, 4.9 % more than 4,000,000, and 1,538 sequences on 96 GPUs (GPT-NeoX-20B, arXiv
-2204.06745) are no whole number for each of 12 replicas. Frameworks need whole numbers.
+2204.06745) are not a whole number for each of 12 replicas. Frameworks need whole numbers.
 """
 MOST_BATCH = 1000
 """Factor by which a global batch may exceed the optimal one; tokens given instead of sequences exceed it by about a sequence."""
