@@ -29,10 +29,10 @@ from trnspec.plugins.failures import described, guarded
 from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from trnspec.evaluation.figure_path import CatalogLike
-    from trnspec.evaluation.result import Answer, Table
+    from trnspec.evaluation.result import Table
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.reflection import Shape

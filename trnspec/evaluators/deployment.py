@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -29,7 +29,7 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf import frameworks
 from trnspec.perf.experts import SENT
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Level, LoweredSystem, Machine, machine
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
@@ -43,7 +43,6 @@ from trnspec.perf.work.validity import check_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.work.memory import RankMemory
@@ -272,6 +271,12 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         drafting = (drafted, small)
     setup = Setup(resolved, node.name, dims, model, pool, before, drafting, software)
     return setup.with_batch(question.batch)
+
+
+def calibration_of(graph: Graph, question: Any, chip: str) -> Calibrated:
+    """The calibration of serving a model on a chip that a question gives, or means."""
+    q, experts = question, model_named(graph, question.model).spec.experts is not None
+    return calibrated(graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=experts)
 
 
 def with_software(question: InferenceQuestion, known: Calibrated) -> InferenceQuestion:

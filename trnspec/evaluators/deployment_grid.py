@@ -12,13 +12,21 @@ from attrs import evolve, field, fields, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.deployment import InferenceQuestion, Setup, check, default_degrees, memory, prepare
+from trnspec.evaluators.deployment import (
+    InferenceQuestion,
+    Setup,
+    calibration_of,
+    check,
+    default_degrees,
+    memory,
+    prepare,
+)
 from trnspec.evaluators.inference import case_of
 from trnspec.evidence import rank_class
 from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
+from trnspec.perf.lowering.calibrated import Calibrated, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.ops import Number, floor, larger, where
@@ -320,17 +328,12 @@ def grid_of(graph: Graph, base: InferenceQuestion, axes: Mapping[str, tuple[Any,
     Raises:
         RefusalError: A figure is not published.
     """
-    dims = dimensions(model_named(graph, base.model).spec)
-
-    def known(chip: str) -> Calibrated:
-        of = base.framework or "", base.era or ""
-        return calibrated(graph, chip, "inference", base.calibration, *of, experts=dims.experts > 0)
-
     system = lower(graph, base.on, lnc=base.lnc, chips=base.chips)
-    elsewhere = None if base.prefill_on is None else known(lower(graph, base.prefill_on).chip)
+    before = None if base.prefill_on is None else lower(graph, base.prefill_on)
     return DeploymentGrid(
-        graph=graph, base=base, axes={name: axes[name] for name in AXES}, system=system, dims=dims,
-        known=known(system.chip), elsewhere=elsewhere,
+        graph=graph, base=base, axes={name: axes[name] for name in AXES}, system=system,
+        dims=dimensions(model_named(graph, base.model).spec), known=calibration_of(graph, base, system.chip),
+        elsewhere=None if before is None else calibration_of(graph, base, before.chip),
     )  # fmt: skip
 
 

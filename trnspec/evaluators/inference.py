@@ -14,6 +14,7 @@ from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Pool,
     Setup,
+    calibration_of,
     idle,
     max_batch,
     memory,
@@ -23,8 +24,8 @@ from trnspec.evaluators.software import system_assumptions
 from trnspec.evidence import weakest
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.lowering.lower import lower, model_named
+from trnspec.perf.lowering.calibrated import Calibrated, serving_of
+from trnspec.perf.lowering.lower import lower
 from trnspec.perf.ops import Number, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, kept_bytes
 from trnspec.perf.serving.in_flight import in_flight, most_running
@@ -102,13 +103,8 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     question.check_draft()
     graph = catalog.graph
     q = question
-    experts = model_named(graph, q.model).spec.experts is not None
-
-    def of(chip: str) -> Calibrated:
-        return calibrated(graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=experts)
-
-    known = of(lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
-    elsewhere = None if q.prefill_on is None else of(lower(graph, q.prefill_on).chip)
+    known = calibration_of(graph, q, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
+    elsewhere = None if q.prefill_on is None else calibration_of(graph, q, lower(graph, q.prefill_on).chip)
     return answered(catalog, q, known, elsewhere=elsewhere)
 
 

@@ -7,7 +7,6 @@ exposed communication; its counters are the memory of a rank over time. Times ar
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -285,8 +284,6 @@ def _system(dimensions: int) -> dict[str, object]:
     """A system for astra-sim with ring collectives in every dimension and no delays but those of the network."""
     rings = {f"{name}-implementation": ["ring"] * dimensions
              for name in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")}  # fmt: skip
-    delays: Counter[str] = Counter(
-        {"endpoint-delay": 0, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1}
-    )
-    return {"scheduling-policy": "FIFO", **delays, **rings, "collective-optimization": "localBWAware",
+    return {"scheduling-policy": "FIFO", "endpoint-delay": 0, "active-chunks-per-dimension": 1,
+            "preferred-dataset-splits": 1, **rings, "collective-optimization": "localBWAware",
             "local-mem-bw": 1_000_000, "boost-mode": 0}  # fmt: skip

@@ -228,7 +228,9 @@ def training_settings(framework: str | None) -> TrainingSettings:
         UsageError: Unknown framework.
         RefusalError: It is not a framework of training.
     """
-    return (known(framework, "training").training if framework else None) or UNSTATED
+    if not framework:
+        return UNSTATED
+    return TRAINING[framework] if framework in TRAINING else known(framework, "training").training or UNSTATED
 
 
 @frozen(kw_only=True)

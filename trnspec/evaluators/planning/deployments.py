@@ -10,18 +10,19 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import measure
-from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
+from trnspec.evaluators.deployment import InferenceQuestion, Setup, calibration_of, max_batch, on_gpu, prepare
 from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import far_inputs, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.calibrated import Calibrated, ErrorInterval, calibrated, serving_of
+from trnspec.perf.lowering.calibrated import Calibrated, ErrorInterval, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
-from trnspec.perf.serving.decode import decode, mean_context, speculate
+from trnspec.perf.serving.decode import mean_context
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.serving.request import decoded_token
 from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.training.step import UNUSED
 
@@ -115,16 +116,13 @@ def deployed(
 ) -> Iterator[Deployed]:
     """The valid deployments on a system that fit in memory; of wide ones those that need more than half of its ranks."""
     graph = catalog.graph
-    dims = model_named(graph, q.model).spec
+    spec = model_named(graph, q.model).spec
     system = lower(graph, on, lnc=q.lnc)
-    framework = q.framework or ""
-    known = calibrated(
-        graph, system.chip, "inference", q.calibration, framework, q.era or "", experts=dims.experts is not None
-    )
+    known = calibration_of(graph, q, system.chip)
     ranks, buckets = int(system.ranks), _buckets(q, lengths)
     tps = q.tp or [1 << i for i in range(ranks.bit_length()) if ranks % (1 << i) == 0]
     chunks = q.chunk if q.chunk and part == "all" else (None,)
-    experts = int(dims.experts.count) if dims.experts is not None else 0
+    experts = int(spec.experts.count) if spec.experts is not None else 0
     combinations = itertools.product(q.dtype, q.weight_dtype or (None,), q.kv_dtype or (None,), chunks, q.pp, tps)
     for dtype, weight_dtype, kv_dtype, chunk, pp, tp, ep in (
         (*one, ep) for one in combinations for ep in q.ep or _expert_degrees(experts, ranks // (one[-1] * one[-2]))
@@ -228,21 +226,12 @@ def _step(setup: Setup, serving: Any) -> float:
     Raises:
         RefusalError: ``unknown-figure``: it uses a link whose rate is not published.
     """
-    model, pool, speculation = setup.model, setup.pool, setup.speculation
+    model, pool = setup.model, setup.pool
     context = mean_context(model, pool.plan)
-    if speculation is None:
-        step = decode(model, pool.plan, pool.numbers, serving, context)
-        if step.unknown > UNUSED:
-            raise pool.system.unknown_link()
-        return float(step.total)
-    check = decode(model, pool.plan, pool.numbers, serving, context, speculation.drafted + 1.0)
-    # The excess of narrow shards is that of the model; the draft's is not counted.
-    drafting = evolve(pool.plan, narrow_whole=0.0, narrow_routed=0.0)
-    draft = decode(speculation.model, drafting, pool.numbers, serving, context)
-    if check.unknown + draft.unknown > UNUSED:
+    token, draft, unknown = decoded_token(model, pool.plan, pool.numbers, serving, setup.speculation, context)
+    if unknown > UNUSED:
         raise pool.system.unknown_link()
-    token, drafted = speculate(check, draft, speculation.drafted, speculation.acceptance)
-    return float(token.total + drafted)
+    return float(token.total + draft)
 
 
 def _prompt(  # a prompt of a replica

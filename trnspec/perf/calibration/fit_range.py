@@ -207,9 +207,9 @@ def nearest_row(  # what a row is compared by
     if nearest is None:
         return None
     outside = [
-        Outside(input=name, value=value, low=nearest.inputs[name], high=nearest.inputs[name], factor=factor)
+        Outside(input=name, value=value, low=own, high=own, factor=by)
         for name, value in inputs.items()
-        if name in nearest.inputs and (factor := max(value / nearest.inputs[name], nearest.inputs[name] / value)) >= FAR
+        if (own := nearest.inputs.get(name)) is not None and (by := factor(value, own, own)) >= FAR
     ]
     measured = nearest.dtypes[0] if nearest.dtypes and dtype not in nearest.dtypes else dtype
     forms = [{True: "with experts", False: "dense", None: ""}[each] for each in (experts, nearest.experts)]

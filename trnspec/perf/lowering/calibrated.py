@@ -58,10 +58,6 @@ class ErrorInterval:
     error: GroupError | None = None
     other_chips: tuple[float, float] | None = None
 
-    def on_another_chip(self) -> ErrorInterval:
-        """The interval on another chip with the same software."""
-        return self if self.other_chips is None else attrs.evolve(self, transfer=self.other_chips)
-
     def of(self, scale: str, *, experts: bool | None = None, size: float = 0.0) -> ErrorInterval:
         """The interval of the nearest group of rows; the pooled one without such a group.
 
@@ -150,7 +146,10 @@ class Calibrated:
 
     def on_another_chip(self) -> Calibrated:
         """The calibration with the intervals on another chip with the same software."""
-        interval, ttft = (None if i is None else i.on_another_chip() for i in (self.interval, self.ttft))
+        interval, ttft = (
+            i if i is None or i.other_chips is None else attrs.evolve(i, transfer=i.other_chips)
+            for i in (self.interval, self.ttft)
+        )
         return attrs.evolve(self, interval=interval, ttft=ttft)
 
     def at(

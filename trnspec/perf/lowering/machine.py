@@ -399,9 +399,6 @@ class GroupCost:
     unknown: Number
 
 
-_BOTH = 2.0
-
-
 def collective_time(machine: Machine, group: GroupCost, size: Number, passes: float) -> Number:
     """Time of a collective as training and inference count it [s].
 
@@ -411,7 +408,7 @@ def collective_time(machine: Machine, group: GroupCost, size: Number, passes: fl
         size: The whole buffer [B].
         passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
     """
-    s_per_byte = group.allreduce_s_per_byte if passes == _BOTH else group.allgather_s_per_byte
+    s_per_byte = group.allreduce_s_per_byte if passes > 1.0 else group.allgather_s_per_byte
     return passes * (0.5 * machine.achieved.call * group.is_group + group.latency) + s_per_byte * size
 
 

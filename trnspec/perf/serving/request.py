@@ -104,9 +104,9 @@ def serve(
     decoded = plan.output - 1.0
     has_decode = decoded > 0.0
     steps = where(has_decode, decoded, 1.0)
-    token, draft, unknown = _token(model, plan, machine, serving, speculation, mean_context(model, plan))
+    token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, mean_context(model, plan))
     extremes = [
-        _token(model, plan, machine, serving, speculation, context) for context in contexts_of_ends(model, plan)
+        decoded_token(model, plan, machine, serving, speculation, context) for context in contexts_of_ends(model, plan)
     ]
     own_time = token.total + draft
     interruption = prefilled.total
@@ -179,7 +179,7 @@ def chosen(condition: Number, then: R, otherwise: R) -> R:
     return type(then)(**numbers)
 
 
-def _token(
+def decoded_token(
     model: Transformer,
     plan: Deployment,
     machine: Machine,
@@ -187,7 +187,7 @@ def _token(
     speculation: Speculation | None,
     context: Number,
 ) -> tuple[PassTime, Number, Number]:
-    """The time of a token by parts, the time of the draft [s], and the use of unknown links."""
+    """The time of a token by parts, with or without speculation; the time of the draft [s]; and the use of unknown links."""
     if speculation is None:
         step = decode(model, plan, machine, serving, context)
         return step, 0.0 * step.total, step.unknown

@@ -23,8 +23,6 @@ from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches, 
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.frameworks import Runtime
-    from trnspec.perf.work.layout import Layers, Layout
     from trnspec.perf.work.transformer import Heads
 
 
