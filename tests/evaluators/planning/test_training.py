@@ -81,12 +81,14 @@ def test_a_wide_interval_is_a_bound() -> None:
     """Of a large model on many chips, far from measured runs: the plan without losses, and why."""
     asked = SMALL | {"model": "llama-3.1-405b", "tokens": "15T", "on": ("trn2.48xlarge*2048",)}
     found, ideal = plan(CAT, **asked), plan(CAT, **asked, calibration="none")
+    counted = rows(plan(CAT, **asked | {"on": ("trn2.48xlarge",)}, deadline="200d", top=50))
 
     assert found.evidence.kind == "ideal"
     assert float(found.evidence.reason.split()[8].rstrip(";")) > 8
     assert rows(found) == rows(ideal)
     assert found.suggestions == ideal.suggestions
     assert found.answer("mfu").high == found["mfu"]
+    assert [row["chips"] for row in counted if row["kind"] == "ideal"] == [max(row["chips"] for row in counted)]
 
 
 @pytest.mark.parametrize(

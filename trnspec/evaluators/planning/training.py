@@ -90,8 +90,6 @@ LEAST_SCALING = 0.5
 """Counts grow until a chip does less than this share of what it does on another one."""
 _DIVISIBLE = 4
 """Powers of two from this on have a count between them and the next smaller one: 3, 6, 12, ..."""
-
-
 ALL_UP_TO = 16
 """All counts up to this are considered."""
 _PER_OCTAVE = 8
@@ -364,7 +362,9 @@ def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list
 
 
 def _pays(plan: RunPlan, plans: dict[int, RunPlan]) -> bool:
-    """Whether a chip still does much of what it does on the best power of two."""
+    """Whether a chip still does much of what it does on the best power of two; a bound after estimates does not show it."""
+    if is_bound(plan) and not all(map(is_bound, plans.values())):
+        return False
     work = min(one.time[0] * one.chips for one in plans.values())
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
 
