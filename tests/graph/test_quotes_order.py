@@ -3,7 +3,6 @@
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import PRICE_TYPES, Quote, chosen, quotes
 
 PAGES = [
@@ -91,9 +90,3 @@ def test_all_quotes_by_type() -> None:
         line for line in shown(found) if "capacity-block" not in line
     ]
     assert sorted((q.type for q in found), key=PRICE_TYPES.index) == [q.type for q in found]
-
-
-def test_quotes_do_not_depend_on_the_order_of_documents() -> None:
-    backwards = Graph(dict(reversed(MADE.nodes.items())))
-
-    assert shown(quotes(MADE, SERVER)) == shown(quotes(backwards, SERVER))

@@ -8,6 +8,8 @@ import pytest
 from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.loading.files import documents_among, documents_in, is_ours, root_of, schemas, shipped
+from trnspec.loading.selection import Selection, choose
+from trnspec.loading.settings import Settings
 
 FOLDERS = ("chips", "servers")
 
@@ -35,6 +37,18 @@ def test_files_in_a_fixed_order(tmp_path: Path) -> None:
 )
 def test_root_of(file, root) -> None:
     assert Path(root).absolute() == root_of(Path(file), FOLDERS)
+
+
+def test_a_named_file_is_in_no_layer(tmp_path: Path) -> None:
+    """Also where its own catalog names it again."""
+    named, other = tmp_path / "chips" / "a.yaml", tmp_path / "b.yaml"
+    named.parent.mkdir()
+    named.touch()
+    other.touch()
+
+    found = choose([str(named), str(named)], FOLDERS, [], Settings())
+
+    assert found == Selection((str(named),), stdin=False, context=(str(other),), layers={str(other): 1})
 
 
 OURS = (

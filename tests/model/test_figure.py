@@ -36,6 +36,10 @@ def test_it_is_narrower_than_the_digits_of_the_result() -> None:
     assert figure.interval == Interval(Fraction(287 * gib, 8), Fraction(289 * gib, 8))
 
 
+def test_figures_are_compared_by_value() -> None:
+    assert Figure(value=parse("2 TB/s")) > "1,999 GB/s"
+
+
 def test_it_contains_the_value_where_inputs_are_exact() -> None:
     figure = Figure(value=parse("157.3 TFLOPS"), derived="157,286 x 1,000,000,000")
 

@@ -39,12 +39,8 @@ def test_the_committed_schemas_are_those_that_are_generated():
     schemas = {file: text for file, text in made.items() if file.suffix == ".json"}
     names = {*registry().kinds, "accuracy"}
     assert {file.name for file in schemas} == {f"{name.lower()}.schema.json" for name in names}
+    assert {file.name for file in SCHEMAS} - {file.name for file in schemas} == {"report.schema.json"}
     assert {file: file.read_text("utf-8") for file in schemas} == schemas
-
-
-def test_there_is_a_schema_of_each_kind_and_of_two_outputs():
-    names = {f.name.removesuffix(".schema.json") for f in SCHEMAS}
-    assert names == {n.lower() for n in registry().kinds} | {"accuracy", "report"}
 
 
 @pytest.mark.parametrize("file", SCHEMAS, ids=lambda f: f.name)
@@ -107,7 +103,6 @@ def test_two_classes_of_one_name_do_not_take_each_others_place():
     valid = Draft202012Validator(schema).is_valid
     assert valid({**head, "spec": {"a": {"left": 1}, "b": {"right": 1}}})
     assert not valid({**head, "spec": {"a": {"left": 1}, "b": {"left": 1}}})
-    assert not valid({**head, "spec": {"a": {"right": 1}, "b": {"right": 1}}})
 
 
 @frozen(kw_only=True)

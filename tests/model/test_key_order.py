@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from tests.support.programs import ROOT
@@ -22,6 +23,11 @@ def test_shipped_documents_are_formatted() -> None:
     assert [] == [file for file, text in texts.items() if formatted(text, kinds) != text]
 
 
+One = attrs.make_class("One", {"name": attrs.field(type=str), "kind": attrs.field(type=str)})
+Two = attrs.make_class("Two", {"kind": attrs.field(type=str), "count": attrs.field(type=int)})
+Either = attrs.make_class("Either", {"either": attrs.field(type=One | Two)})
+
+
 @pytest.mark.parametrize(
     ("path", "keys", "expected"),
     [
@@ -35,9 +41,13 @@ def test_shipped_documents_are_formatted() -> None:
         (("spec", "peak", "dense"), ["fp8", "bf16"], ["fp8", "bf16"]),
         (("spec", "other"), ["b", "a"], ["b", "a"]),
         (("spec", "memory"), ["bandwidth", "x", "capacity"], ["capacity", "bandwidth", "x"]),
+        # Of several classes the first that has all keys.
+        (("spec", "either"), ["kind", "name"], ["name", "kind"]),
+        (("spec", "either"), ["count", "kind"], ["kind", "count"]),
+        (("spec", "either"), ["x", "name", "kind"], ["x", "name", "kind"]),
     ],
 )
 def test_order(path, keys, expected) -> None:
-    ranks = key_order(Chip)(path, keys)
+    ranks = key_order(Either if path[-1:] == ("either",) else Chip)(path, keys)
 
     assert expected == [key for _, key in sorted(zip(ranks, keys, strict=True), key=lambda pair: pair[0])]

@@ -1,6 +1,6 @@
 """trnspec.model.reflection: what annotations say, what is at a path, and that every attribute is explained."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Optional
 
 import attrs
@@ -17,9 +17,9 @@ from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.document import Claim, Metadata, PathText, Waiver
-from trnspec.model.fields import AnyFigure, Bandwidth, Rates
+from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Rates
 from trnspec.model.figure import Figure
-from trnspec.model.json_schema import document_schema
+from trnspec.model.json_schema import document_schema, example_of
 from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
@@ -34,6 +34,7 @@ from trnspec.model.reflection import (
     RefShape,
     Shape,
     TextShape,
+    classes_below,
     dotted,
     field_docs,
     leaves,
@@ -80,6 +81,14 @@ BANDWIDTH = FigureShape(Dimension.BANDWIDTH)
 )
 def test_the_shape_of_an_annotation(annotation, shape):
     assert shape_of(annotation) == shape
+
+
+def test_memory_is_binary_and_a_disk_decimal():
+    assert (shape_of(Capacity).decimal, shape_of(DiskCapacity).decimal) == (False, True)
+
+
+def test_examples_of_flags():
+    assert [example_of(FlagShape(), text) for text in ("true", "false")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -215,31 +224,13 @@ def test_spread_makes_every_combination_in_order(steps):
     assert [spread(dotted(path)) for path in paths] == [(path,) for path in paths]
 
 
-def classes() -> Iterator[type]:
-    """Every class that documents are made of."""
-    seen: dict[type, None] = {}
-    waiting: list[Shape] = [shape_of(c) for c in (Figure, Metadata, Claim)]
-    waiting = [ObjectShape(Figure), *waiting[1:], *(shape_of(k.spec) for k in registry().kinds.values())]
-    while waiting:
-        shape = waiting.pop()
-        if isinstance(shape, ObjectShape) and shape.cls not in seen:
-            seen[shape.cls] = None
-            waiting += [f.shape for f in shape.fields.values()]
-        elif isinstance(shape, ListShape):
-            waiting.append(shape.item)
-        elif isinstance(shape, MapShape):
-            waiting.append(shape.value)
-        elif isinstance(shape, EitherShape):
-            waiting += shape.options
-    yield from seen
-
-
-CLASSES = sorted({*classes(), Sampler, Part}, key=lambda c: c.__name__)
+SPECS = [Metadata, Claim, Sampler, *(kind.spec for kind in registry().kinds.values())]
+CLASSES = sorted({Figure, *(c for s in SPECS for c in classes_below(ObjectShape(s)))}, key=lambda c: c.__name__)
 EVERY = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
 
 
 def test_the_walk_over_the_classes_finds_them():
-    assert {Rates, Waiver, Figure, Lanes, Chip, Source} < set(CLASSES)
+    assert {Rates, Waiver, Figure, Lanes, Chip, Part, Source} < set(CLASSES)
     assert len(CLASSES) > 40
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trnspec.loading.benchmark_logs.log import joined, number, shown
+from trnspec.loading.benchmark_logs.log import number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -117,7 +117,7 @@ def _both(
             "algbw_GBps": shown(number(log, line, "algbw", algbw)),
             "busbw_GBps": shown(number(log, line, "busbw", busbw)),
             "launch": f"nccl-tests, {place}",
-            "note": joined(notes),
+            "note": "; ".join(notes),
         }
 
 
@@ -178,5 +178,5 @@ def _nccom_row(log: Log, line: int, cells: Mapping[str, str], command: Mapping[s
         "time_us": shown(time),
         "algbw_GBps": shown(algbw),
         "busbw_GBps": shown(busbw),
-        "note": joined(notes),
+        "note": "; ".join(notes),
     }

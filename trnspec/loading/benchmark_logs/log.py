@@ -12,7 +12,7 @@ from trnspec.errors import UsageError
 from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 Cells = dict[str, str]
 """The cells of one row by column; columns that the file does not state are missing."""
@@ -87,8 +87,3 @@ def whole(name: str, value: float, notes: list[str]) -> str:
     if value != round(value):
         notes.append(f"{name} is the mean {value:.6g}, rounded")
     return str(round(value))
-
-
-def joined(notes: Sequence[str]) -> str:
-    """Several remarks as one cell."""
-    return "; ".join(notes)

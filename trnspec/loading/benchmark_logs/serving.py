@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.loading.benchmark_logs.log import joined, shown, whole
+from trnspec.loading.benchmark_logs.log import shown, whole
 
 if TYPE_CHECKING:
     from trnspec.loading.benchmark_logs.log import Cells, Log
@@ -38,7 +38,7 @@ def vllm_bench(log: Log) -> list[Cells]:
             "tpot_ms": shown(tpot),
             "out_tok_s": shown(_positive(log, value, "output_throughput")),
             "measured": _date(value.get("date")),
-            "note": joined(notes),
+            "note": "; ".join(notes),
         }
     ]
 
@@ -81,7 +81,7 @@ def _perf(log: Log, value: dict[str, Any], model: str, concurrency: object) -> C
     if "output_token_throughput" in value:
         throughput = _object(log, value, "output_token_throughput")
         cells["out_tok_s"] = shown(_positive(log, throughput, "avg", "output_token_throughput"))
-    return {**cells, "note": joined(notes)}
+    return {**cells, "note": "; ".join(notes)}
 
 
 def _milliseconds(log: Log, value: dict[str, Any], key: str) -> float:

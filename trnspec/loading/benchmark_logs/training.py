@@ -12,7 +12,7 @@ from math import prod
 from statistics import median
 from typing import TYPE_CHECKING
 
-from trnspec.loading.benchmark_logs.log import Cells, joined, number, shown
+from trnspec.loading.benchmark_logs.log import Cells, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,7 +168,7 @@ def row(log: Log, steps: Mapping[int, float], cells: Cells, column: str, expecte
     left = len(steps) - len(used)
     note = f"median of {len(used)} printed steps" + (f" after {left} of the warm-up" if left else "")
     notes = [note, cells["note"]] if "note" in cells else [note]
-    return {**cells, column: shown(median(used)), "note": joined(notes)}
+    return {**cells, column: shown(median(used)), "note": "; ".join(notes)}
 
 
 def _after(log: Log, steps: Mapping[int, float], warmup: int, expected: str) -> list[float]:

@@ -6,11 +6,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
-from trnspec.loading.forms.price_rows import metadata_of
+from trnspec.loading.forms.part import metadata_of, part
 from trnspec.model.calibration import Calibration
-from trnspec.model.document import API_VERSION
 from trnspec.model.document_text import document_text, entry_text
 from trnspec.model.reflection import fields_of
 
@@ -44,18 +41,8 @@ def calibration_documents(document: Document, rejected: Collection[int | str]) -
             spec = _with_shared(of_all, {key: value for key, value in fit.items() if key not in _OF_METADATA})
             metadata = {"name": fit["name"], "title": _title(spec)} | inherited
             metadata |= {key: fit[key] for key in _OF_METADATA if key in fit}
-            yield evolve(
-                document,
-                data={
-                    "api_version": data.get("api_version", API_VERSION),
-                    "kind": "Calibration",
-                    "metadata": metadata,
-                    "spec": spec,
-                },
-                places=document.places.renamed([*own[index], *of_all_paths]),
-                problems=(),
-                rejected=frozenset(),
-            )
+            parts = {"metadata": metadata, "spec": spec}
+            yield part(document, "Calibration", parts, [*own[index], *of_all_paths])
 
 
 def list_name(chip: str, framework: str | None) -> str:

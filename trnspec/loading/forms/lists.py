@@ -6,8 +6,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.forms.fits import calibration_documents, list_name
+from trnspec.loading.forms.part import metadata_of
 from trnspec.loading.forms.platforms import server_documents
-from trnspec.loading.forms.price_rows import documents_in_rows, metadata_of
+from trnspec.loading.forms.price_rows import documents_in_rows
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Problem
 

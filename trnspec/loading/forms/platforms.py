@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
-from trnspec.loading.forms.price_rows import metadata_of
-from trnspec.model.document import API_VERSION
+from trnspec.loading.forms.part import metadata_of, part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -33,17 +30,11 @@ def server_documents(document: Document, rejected: Collection[int | str]) -> Ite
     data: Any = document.data
     for index, platform in enumerate(data["spec"]["platforms"]):
         for position, name in enumerate(platform["names"] if index not in rejected else ()):
-            paths = dict(_paths(document, index, position))
-            yield evolve(
-                document,
-                data=_server(data, metadata_of(document), platform, name),
-                places=document.places.renamed(paths.items()),
-                problems=(),
-                rejected=frozenset(),
-            )
+            server = _server(data["spec"]["chip"], metadata_of(document), platform, name)
+            yield part(document, "Server", server, dict(_paths(document, index, position)).items())
 
 
-def _server(data: Any, of_all: dict[str, Any], platform: dict[str, Any], name: str) -> dict[str, Any]:
+def _server(chip: str, of_all: dict[str, Any], platform: dict[str, Any], name: str) -> dict[str, Any]:
     metadata = {
         "name": name,
         "title": f"{name}, a name of a driver",
@@ -52,13 +43,13 @@ def _server(data: Any, of_all: dict[str, Any], platform: dict[str, Any], name: s
     notes = " ".join(str(each["note"]) for each in (of_all, platform) if "note" in each)
     spec = {
         "family": {"name": name.partition(".")[0]},
-        "chips": {"chip": data["spec"]["chip"], "count": platform["chips"]},
+        "chips": {"chip": chip, "count": platform["chips"]},
     }
     spec |= {"stated": {"cores": platform["cores"]}} if "cores" in platform else {}
     spec |= {"features": platform["features"]} if "features" in platform else {}
     metadata |= {"where": platform["where"]} if "where" in platform else {}
     metadata |= {"note": notes} if notes else {}
-    return {"api_version": data.get("api_version", API_VERSION), "kind": "Server", "metadata": metadata, "spec": spec}
+    return {"metadata": metadata, "spec": spec}
 
 
 def _paths(document: Document, index: int, position: int) -> Iterator[tuple[Path, Path]]:

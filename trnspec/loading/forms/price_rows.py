@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import evolve
-
 from trnspec.errors import UsageError
+from trnspec.loading.forms.part import metadata_of, part
 from trnspec.loading.structure import plain
-from trnspec.model.document import API_VERSION
 from trnspec.model.document_text import document_text, flow_text
 from trnspec.model.quotes import PriceRow, PriceType
 from trnspec.model.reflection import fields_of
@@ -25,13 +23,6 @@ if TYPE_CHECKING:
 _RANGE = ("days", "low", "mean", "high")
 
 _SCHEMA = re.compile(r"\A# yaml-language-server: \$schema=(.*)price(\.schema\.json)$", re.MULTILINE)
-
-
-def metadata_of(document: Document) -> dict[str, Any]:
-    """The metadata of a document, which may lack them."""
-    data: Any = document.data
-    metadata = data.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def documents_in_rows(document: Document, rejected: Collection[int | str]) -> Iterator[Document]:
@@ -161,11 +152,8 @@ class _Made:
 
     def document(self) -> Document:
         """The document of the rows so far."""
-        of_list: Any = self._list.data
-        data: dict[str, Any] = {"api_version": of_list.get("api_version", API_VERSION), "kind": "Price"}
-        data |= {"metadata": self._metadata, "spec": self._spec, **({"claims": self._claims} if self._claims else {})}
-        places = self._list.places.renamed(self._places)
-        return evolve(self._list, data=data, places=places, problems=tuple(self._problems), rejected=frozenset())
+        parts = {"metadata": self._metadata, "spec": self._spec, **({"claims": self._claims} if self._claims else {})}
+        return part(self._list, "Price", parts, self._places, self._problems)
 
 
 def _origin(names: list[str], rest: dict[str, Any]) -> dict[str, Any]:
@@ -275,10 +263,8 @@ def _joined(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         groups.setdefault(repr(sorted((k, v) for k, v in row.items() if k != "source")), []).append(row)
     for first, *others in groups.values():
-        names = [first.get("source"), *(other["source"] for other in others)]
-        several = {"sources": names} if others else {}
-        yield {
-            k: v
-            for key, value in first.items()
-            for k, v in (several if several and key == "source" else {key: value}).items()
-        }
+        if others:
+            names = [first.get("source"), *(other["source"] for other in others)]
+            yield dict(("sources", names) if key == "source" else (key, value) for key, value in first.items())
+        else:
+            yield first
