@@ -121,9 +121,6 @@ def test_broken_target_is_not_replaced_by_the_context(known) -> None:
     assert {("box.yaml", "TRN203", 4)} == marks
 
 
-# Places.
-
-
 def test_text_at_a_finding() -> None:
     """It is cut from the line of the finding, whatever ends the lines."""
     source = "# a\r# b\r\n" + server(of="none")

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from attrs import define, field
 
-from trnspec.yaml.document import Json, LineTable, Path, Place, Places, Problems, ReadingLimits, shorten, show
+from trnspec.yaml.document import Json, LineTable, Path, Place, Places, Position, Problems, ReadingLimits, shorten, show
 from trnspec.yaml.scalars import NUMBER_STARTS, WORDS, OutOfRange, doubt, resolve
 from trnspec.yaml.syntax import lacks_space
 from trnspec.yaml.text import BIDI, INVISIBLE, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Position: TypeAlias = tuple[int, int]
-"""Line and column from 1: as plain numbers a table of them is made in a fraction of the time."""
 
 
 class UnreadableError(Exception):
@@ -32,10 +29,9 @@ class _Rejected:
 
 _REJECTED: Final = _Rejected()
 _BEGIN: Final = "begin with keys such as 'kind: Chip'"
-_NO_KEY: Final = (0, 0)
-_Slot: TypeAlias = tuple[Path, Position, bool]
-"""Path of a node, position of its key, and whether its value is used (not that of a duplicate key)."""
-_NO_SLOT: Final[_Slot] = ((), _NO_KEY, True)
+_Slot: TypeAlias = tuple[Path, Position | None, bool]
+"""Path of a node, position of its key if it has one, and whether its value is used (not that of a duplicate key)."""
+_NO_SLOT: Final[_Slot] = ((), None, True)
 _NUMBER_BEFORE = re.compile(r"(?<![^ ])([0-9]{1,3}),$")
 """A number that a comma parts from the next key: ``{count: 1,600}``."""
 
@@ -160,7 +156,7 @@ class Builder:
         if frame.key is not None:
             return frame.key_slot
         path, _, live = frame.slot
-        return (path, _NO_KEY, False) if frame.is_mapping else ((*path, frame.index), _NO_KEY, live)
+        return (path, None, False) if frame.is_mapping else ((*path, frame.index), None, live)
 
     def _attach(self, slot: _Slot, value: _Value, start: Position, end: Position) -> None:
         path, key_at, live = slot
