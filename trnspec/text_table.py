@@ -500,16 +500,16 @@ def _wrapped(text: str, size: int) -> list[str]:
             continue
         if line:
             output.append(indent + line)
-        line, long = word, columns_of(word) > _LONG_WORD
+        line = word
         while columns_of(line) > available:
-            head = _head(line, available, long=long)
+            head = _head(line, available)
             output.append(indent + head)
             line = line[len(head) :]
     return [*output, indent + line] if line or not output else output
 
 
-def _head(word: str, size: int, *, long: bool) -> str:
-    """The beginning of a word that fits into ``size`` columns, at least one character; of a long one after punctuation."""
+def _head(word: str, size: int) -> str:
+    """The beginning of a word that fits into ``size`` columns, after punctuation if possible; at least one character."""
     fitting, taken = len(word), 0
     for index, char in enumerate(word):
         taken += _columns(char)
@@ -517,7 +517,7 @@ def _head(word: str, size: int, *, long: bool) -> str:
             fitting = index
             break
     breaks = [m.start() for m in _BREAKS.finditer(word[:fitting]) if m.start()]
-    return word[: breaks[-1]] if breaks and long else word[:fitting]
+    return word[: breaks[-1]] if breaks else word[:fitting]
 
 
 def folded(command: str, size: int) -> list[str]:

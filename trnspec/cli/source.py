@@ -113,7 +113,7 @@ def _page(cited: Sequence[Citation], columns: str | None, sort: str | None, *, o
     rows = [(c.of, c.at, c.says, c.verdict if one else c.source) for c in cited]
     adopted = sum(c.verdict == "adopted" for c in cited)
     shown = table(heads, rows, "--columns").sorted(sort).selected(columns)
-    return [shown, f"{adopted} adopted values, {len(cited) - adopted} other claims."]
+    return [shown, f"{adopted:,} adopted values, {len(cited) - adopted:,} other claims."]
 
 
 def _sources(sources: Sequence[Node[Any]], cited: Sequence[Citation]) -> TextTable:
