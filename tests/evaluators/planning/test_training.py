@@ -13,7 +13,8 @@ from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluators.planning.training import considered, default_batches, given_batches, optimal_batch
+from trnspec.evaluators.planning.batches import default_batches, given_batches, optimal_batch
+from trnspec.evaluators.planning.training import considered
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.perf.goodput import PRODUCTION, STATED, ProductionFactor
 
