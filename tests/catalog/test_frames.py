@@ -37,11 +37,8 @@ def test_metadata() -> None:
     chips = ARROW["chips"]
     reported = chips.schema.field("links.bandwidth.both").metadata
 
-    assert (b"B/s", b"bandwidth", {"full": "old"}) == (
-        reported[b"unit"],
-        reported[b"dimension"],
-        json.loads(reported[b"sources"]),
-    )
+    sources = json.loads(reported[b"sources"])
+    assert (b"B/s", b"bandwidth", {"full": "old"}) == (reported[b"unit"], reported[b"dimension"], sources)
     about = chips.schema.metadata
     assert (b"chips", trnspec.__version__.encode()) == (about[b"table"], about[b"trnspec"])
     assert pa.float64() == chips.schema.field("memory.capacity").type

@@ -57,8 +57,9 @@ def test_waivers_are_counted_where_they_accept_something() -> None:
 
     assert (whole.report.waived, found(whole)) == (2, [("one.yaml", "TRN304"), ("two.yaml", "TRN304")])
     assert (part.report.waived, found(part)) == (1, [("one.yaml", "TRN304")])
-    box = SERVER.replace("title: A", f"title: A{WAIVER}").replace("stated", "availability: {regions: [7]}, stated")
+    box = SERVER.replace("title: A", "title: A, allow: [3, {code: TRN402, reason: old}]")
+    box = box.replace("stated: {memory: {capacity: 48 GiB}}", "availability: {regions: [us-east-2, 7]}")
     idle = [d.where.path for d in run({"box": box}, ("box",)).report.diagnostics if d.code == "TRN304"]
-    assert idle == [("metadata", "allow", 1)]  # the rejected region shifts no waiver
+    assert idle == [("metadata", "allow", 1)]  # after the rejected one; the region shifts no waiver
     ignored = run(texts, ("one", "two"), ignore=("TRN301", "TRN304"))
     assert (ignored.report.waived, found(ignored)) == (0, [])

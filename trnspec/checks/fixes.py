@@ -69,15 +69,12 @@ def fix(
     current = list(results)
     texts: dict[str, str] = {}
     applied: list[Diagnostic] = []
-    excluded: set[str] = set()
     for _ in range(_ROUNDS):
         checked = check(current, registry, settings)
         deferred = _OF_WAIVERS if any(map(_hides, checked.report.diagnostics)) else ()
         by_file: dict[str, list[Diagnostic]] = {}
         for diagnostic in checked.report.diagnostics:
-            if diagnostic.code in deferred:
-                continue
-            if diagnostic.edit is not None and diagnostic.where.file not in excluded:
+            if diagnostic.code not in deferred:
                 by_file.setdefault(diagnostic.where.file, []).append(diagnostic)
         changed = False
         for index, result in enumerate(current):
@@ -87,7 +84,6 @@ def fix(
                 continue
             document = read_text(text, result.document.file)
             if document.data is None:
-                excluded.add(result.document.file)
                 continue
             fresh = load_document(document, registry, target=True, plugin=result.plugin, layer=result.layer)
             current[index] = fresh
@@ -108,7 +104,7 @@ def fix(
         current += [load_document(read_text(text, file), registry) for file, (text, _) in lists.items()]
         texts = {file: text for file, text in texts.items() if file not in replaced}
         checked = check(current, registry, settings)
-    stubs = _stubs(checked, current, registry)
+    stubs = _stubs(checked, registry)
     if stubs:
         new = [load_document(read_text(text, file), registry) for file, text in stubs.items()]
         checked = check([*new, *current], registry, settings)
@@ -171,13 +167,12 @@ _LISTED: Mapping[
 """The name of the list that has a document of a kind, its text for some documents, and what a document states."""
 
 
-def _stubs(checked: Checked, results: Iterable[LoadResult], registry: Registry) -> dict[str, str]:
-    """The sources that targets refer to and that do not exist, as documents to be filled in."""
-    targets = {r.document.file for r in results if r.target and not r.document.file.startswith("<")}
+def _stubs(checked: Checked, registry: Registry) -> dict[str, str]:
+    """The sources that targets in files refer to and that do not exist, as documents to be filled in."""
     stubs: dict[str, str] = {}
     for diagnostic in checked.report.diagnostics:
         name = missing_source(diagnostic.code, diagnostic.message, diagnostic.hint)
-        if name and diagnostic.where.file in targets:
+        if name and not diagnostic.where.file.startswith("<"):
             stub = stub_of(name, FilePath(diagnostic.where.file), registry)
             if stub is not None:
                 stubs.setdefault(str(stub[0]), stub[1])

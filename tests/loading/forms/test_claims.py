@@ -55,9 +55,12 @@ def test_an_error_of_the_claim_is_reported_once() -> None:
     """Whether the schema or a rule finds it."""
     assert problems("  - {says: 32 GiB, sources: [a, b]}\n") == [("TRN102", Place(6, 5), "claims.0 has no 'at'")]
     text = HEAD + "  - {at: spec.memory.size, says: 32 GiB, sources: [a, b]}\n"
-    checked = check([load_document(read_text(text), KNOWN)], KNOWN, Settings(select=("TRN302",)))
+    other = text.replace("name: example", "name: other")
+    results = [load_document(read_text(each, file), KNOWN) for file, each in (("one.yaml", text), ("two.yaml", other))]
+    checked = check(results, KNOWN, Settings(select=("TRN302",)))
 
-    assert [d.where.place for d in checked.report.diagnostics] == [Place(6, 10)]
+    found = [(d.where.file, d.where.place) for d in checked.report.diagnostics]
+    assert found == [("one.yaml", Place(6, 10)), ("two.yaml", Place(6, 10))]
 
 
 def test_fix_joins_claims_that_differ_in_their_sources_alone() -> None:

@@ -110,10 +110,9 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
         result.append(Suspect(candidate.site, tuple(sorted(explained.values(), key=lambda r: r.is_claim))))
         changed: set[Key] = set()
         for number, relation in explained.items():
-            doubted = _doubted(relation, graph, contested).key
             for key in {s.key for s in relation.sites}:
                 changed.add(key)
-                candidates[key].remove(number, doubted=key == doubted)
+                candidates[key].remove(number)
         for key in changed:  # no other candidate has another rank
             ranks.pop(key, None)
             if (rank := candidates[key].rank(graph)) is not None:
@@ -129,7 +128,7 @@ class _Suspect:
         site: The figure or count.
         sound: The number of relations that use it and hold.
         failing: The relations that another value would fix, by number, under the interval of that value.
-        doubted: The number of failing relations whose doubted site it is.
+        doubted: The numbers of the failing relations whose doubted site it is.
         numbers: The interval of each relation in ``failing``.
         ranges: For each interval, widened by the digits of the site: where it begins among the starts of all intervals, in
             ascending order, and which of them it contains. Known from the first ranking on.
@@ -138,21 +137,22 @@ class _Suspect:
     site: Site
     sound: int
     failing: dict[Interval, dict[int, Relation]] = field(factory=dict)
-    doubted: int = 0
+    doubted: set[int] = field(factory=set)
     numbers: dict[int, Interval] = field(factory=dict)
     ranges: dict[Interval, tuple[int, int, int]] = field(factory=dict)
 
     def add(self, number: int, relation: Relation, *, doubted: bool) -> None:
         """Add a failing relation."""
-        self.doubted += doubted
+        if doubted:
+            self.doubted.add(number)
         expected = relation.expects(self.site)
         if expected is not None:
             self.failing.setdefault(expected, {})[number] = relation
             self.numbers[number] = expected
 
-    def remove(self, number: int, *, doubted: bool) -> None:
+    def remove(self, number: int) -> None:
         """Remove a failing relation that is explained."""
-        self.doubted -= doubted
+        self.doubted.discard(number)
         expected = self.numbers.pop(number, None)
         if expected is not None:
             group = self.failing[expected]
@@ -205,7 +205,7 @@ class _Suspect:
         majority = graph is not None and _is_majority(self.site, fitting, graph)
         name, *rest = self.site.key
         edited = graph is not None and graph.focus is not None and name in graph.focus
-        return gain, majority, edited, self.doubted > 0, -self.sound, name, str(tuple(rest))
+        return gain, majority, edited, bool(self.doubted), -self.sound, name, str(tuple(rest))
 
 
 def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Key]:
