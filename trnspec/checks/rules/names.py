@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.graph import at, cached_by_graph
+from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.calibration import Calibration
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -72,7 +73,8 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     # The list has the name of the file.
     is_listed = node.kind in LISTS.values() and _kind_in_file(node) in LISTS
     if file.suffix.lower() in (".yaml", ".yml") and stem != node.name and not is_listed:
-        hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
+        hint = f"rename the file to {node.name}{file.suffix}"
+        hint += f" or the document to {stem}" if re.search(NAME_PATTERN.regex, stem) else ""
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
 
 

@@ -417,6 +417,8 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
     code = _VALUE_CODES.get(str(error.validator), "TRN103") if not isinstance(shape, TextShape) else _text_code(error)
     expected = _expected(shape, error)
     hint = _type_hint(shape, value, expected) if code == "TRN103" else f"write {expected}" if path else ""
+    if value is None and isinstance(shape, TextShape) and _begins_comment(document, document.place(path)):
+        hint = "the text after # is a comment: put the value in quotes"
     if code == "TRN105" and shape == _DATE and (meant := likely_date(str(value))):
         hint = f"write {meant}"
     elif code == "TRN106":
@@ -427,6 +429,11 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
         hint = did_you_mean(value, _choices(error)) or f"known: {', '.join(_choices(error))}"
     message = f"{show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+def _begins_comment(document: Document, place: Place | None) -> bool:
+    """Whether a ``#`` is all that is in the place of a value: ``where: #3``."""
+    return place is not None and document.text.startswith("#", document.lines.offset(place) + 1)
 
 
 _DATE = TextShape(get_args(Date)[1])
