@@ -120,7 +120,7 @@ def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _column(head: str, *, identity: bool = False) -> Column:
+def _column(head: str, *, identity: bool) -> Column:
     """The column of a heading; one of the same name as why there is no answer gets a prefix."""
     name = f"input or answer {head}" if head in REFUSED else head
     return Column(name, key=SYNONYMS.get(label(head.partition(" [")[0]), ""), identity=identity)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from trnspec.evaluators.searching.space import Search
 
 _INTERRUPTED = 130
-_REFUSED = 1
 _PARTS_PER_WORKER = 8
 _LEAST_PARTS = 64
 _PART = re.compile(r"([1-9]\d{0,8})/([1-9]\d{0,8})")
@@ -212,11 +211,11 @@ def merge(
     """
     from trnspec.cli.eval_csv import table_of
     from trnspec.evaluation.runner import as_mapping, under_assumptions
-    from trnspec.evaluators.searching.files import headers, merged, read_header, save
+    from trnspec.evaluators.searching.files import headers, merged, save
     from trnspec.evaluators.searching.report import report
 
     found = headers(files)
-    about = _first_header(found, read_header)
+    about = _first_header(found)
     options = {**about["catalog"], **{name: value for name, value in catalog.items() if value is not None}}
     assume = options.pop("assume", ())
     assumptions: dict[str, Any] = {"assume": as_mapping(assume)} if assume else {}
@@ -235,12 +234,14 @@ def merge(
     print_evaluation("search", evaluation, format_, csv_of=table_of, full=full, options=repeated)
 
 
-def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
+def _first_header(files: list[FilePath]) -> dict[str, Any]:
     """The header of the first file that has one."""
+    from trnspec.evaluators.searching.files import read_header
+
     error: UsageError | None = None
     for file in files:
         try:
-            return read(file)
+            return read_header(file)
         except UsageError as unreadable:
             error = error or unreadable
     assert error is not None

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"""["']?(?:~ ?)?[0-9][0-9.,]*[ \t]+""")
 """A number and the space after it: a unit follows."""
 
-_INDENT = "  "
-
 
 @frozen
 class Item:
