@@ -5,25 +5,18 @@ import math
 import pytest
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.figure_path import figure_path, figures_of
 from trnspec.evaluation.result import Evaluation
 from trnspec.evidence import UsedFigure
 
+TABLES = tables(__file__)
+
 CATALOG = trnspec.load()
 
 
-@pytest.mark.parametrize(
-    ("text", "of", "at"),
-    [
-        ("trn2.48xlarge.network.bandwidth", "trn2.48xlarge", "network.bandwidth"),
-        ("trn2-16.48xlarge.network.bandwidth", "trn2.48xlarge", "network.bandwidth"),
-        ("trainium2.spec.memory.bandwidth", "trainium2", "memory.bandwidth"),
-        ("trainium2.peak.dense.bf16", "trainium2", "peak.dense.bf16"),
-        ("trainium1-neuron.achieved.matmul", "trainium1-neuron", "achieved.matmul"),
-        ("trn2.48xlarge.chips.count", "trn2.48xlarge", "chips.count"),
-    ],
-)
+@pytest.mark.parametrize(("text", "of", "at"), TABLES["paths"])
 def test_paths(text, of, at) -> None:
     """Names of documents have dots too; an alias, and ``spec.`` before the path, are accepted."""
     path = figure_path(CATALOG.graph, text)

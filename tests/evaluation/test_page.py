@@ -3,12 +3,15 @@
 import pytest
 from attrs import evolve
 
+from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items
 from trnspec.evidence import UsedFigure
 from trnspec.text_table import Heading, TextTable, lines, rendered
+
+TABLES = tables(__file__)
 
 FOUND = Evaluation(
     evaluator="training",
@@ -75,27 +78,7 @@ def test_a_summary_has_six_lines() -> None:
     assert 60 == rendered(page(long, full=True), 80).split().count("note") - 1
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "short"),
-    [
-        ("compute-bound: all layers (69% of step time)", 60, "compute-bound: all layers (69% of step time)"),
-        ("compute-bound: all layers (69% of step time)", 40, "compute-bound (69% of step time)"),
-        ("compute-bound: recompute; memory saves it (4%)", 40, "compute-bound: recompute"),
-        ("none: no losses, so that times are bounds; more", 45, "none: no losses, so that times are bounds"),
-        ("none: no losses, so that times are bounds; more", 30, "none: no losses"),
-        ("one two three four", 9, "one two"),
-        (
-            "trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)",
-            50,
-            "trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)",
-        ),
-        ("trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)", 40, "trn2*4: ~8.9 M USD (transferred)"),
-        ("p6-b200*16: 9.89 USD per million tokens (transferred)", 45, "p6-b200*16: 9.89 USD per million tokens"),
-        ("estimate: trainium1-neuron (Neuron, 7 rows)", 36, "estimate: trainium1-neuron"),
-        ("the claims [1, 2] s, of two sources", 18, "the claims"),
-        ("the claims [1, 2] s, of two sources", 22, "the claims [1, 2] s"),
-    ],
-)
+@pytest.mark.parametrize(("text", "size", "short"), TABLES["a text ends with a clause"])
 def test_a_text_ends_with_a_clause(text, size, short) -> None:
     assert short == shortened(text, size)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import Answer, Evaluation, Part, Suggestion, Table, command
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, command, hint
 
 TIMES = Table("Times", ("batch", "time"), ((1, 0.5), (2, None)), ("", "s"))
 FOUND = Evaluation(
@@ -67,6 +67,14 @@ def test_the_command_of_a_suggestion():
         "--schedule 1f1b,zbv --as-of 2026-01"
     ) == command(Suggestion("training", inputs), {"as_of": "2026-01"})
     assert command(Suggestion("plan-train", {"n": 20.0, "text": "1.0"}), {}) == "trnspec plan train --n 20 --text 1.0"
+
+
+def test_hints_name_options():
+    assert "use --no-must-fit or --full; x=1" == hint("use must_fit=False or full=True; x=1")
+
+
+def test_what_a_first_page_has_is_no_difference():
+    assert Assumption("a", "1") == Assumption("a", "1", first=True)
 
 
 def test_names_of_tables_are_hints():

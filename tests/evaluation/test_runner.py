@@ -7,11 +7,14 @@ import pytest
 
 import trnspec
 from tests.support.evaluations import RAISED, UNSOUND, install
+from tests.support.tables import tables
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import traced
 from trnspec.plugins.api import Evaluator
+
+TABLES = tables(__file__)
 
 CATALOG = trnspec.load()
 
@@ -86,17 +89,7 @@ def test_wrong_inputs(given, reported) -> None:
     assert reported in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "reported"),
-    [
-        ("swep", "there is no evaluator 'swep'; did you mean 'sweep'?"),
-        (
-            "absent",
-            "of the plugin samples of trnspec-samples 1.0 cannot be used: absent: trnspec_nowhere:run cannot be imported",
-        ),
-        (3, "there is no evaluator 3"),
-    ],
-)
+@pytest.mark.parametrize(("name", "reported"), TABLES["no such evaluator"])
 def test_no_such_evaluator(name, reported) -> None:
     with pytest.raises(UsageError) as caught:
         trnspec.evaluate(name, CATALOG)
@@ -156,20 +149,7 @@ def test_inputs() -> None:
     ) == inputs(run, "run")
 
 
-@pytest.mark.parametrize(
-    ("signature", "reported"),
-    [
-        ("", "must take the catalog as its first parameter"),
-        ("catalog, *, a", "the input a of the evaluator x has no annotation"),
-        ("catalog, *, a: dict[str, int]", "dict[str, int] is not a type of an input"),
-        ("catalog, *, a: int | str", "int | str is not a type of an input"),
-        ("catalog, *, a: Literal[1, 'b']", "Literal[1, 'b'] is not a type of an input"),
-        ("catalog, *, a: Nowhere", "Nowhere cannot be evaluated"),
-        ("catalog, **more: int", "takes **more: 'int'; each input must have a name"),
-        ("catalog, *, overlay: str", "has an input named overlay, which the command line uses itself"),
-        (None, "has no signature"),
-    ],
-)
+@pytest.mark.parametrize(("signature", "reported"), TABLES["signatures that say too little"])
 def test_signatures_that_say_too_little(signature, reported) -> None:
     scope = {"__name__": __name__, "Literal": Literal}
     exec(f"from __future__ import annotations\ndef run({signature or ''}): ...", scope)

@@ -86,8 +86,19 @@ def test_no_scenarios() -> None:
 def test_answers_that_differ() -> None:
     """Only answers of one unit and one kind have a ratio."""
     answers = (
-        (Answer("same", 1), Answer("time", 2.0, "s"), Answer("rate", 1.0, "B/s", kind="ideal"), Answer("one", True)),
-        (Answer("same", 1), Answer("time", 3.0, "s"), Answer("rate", 2.0, "B/s", kind="estimate")),
+        (
+            Answer("same", 1),
+            Answer("time", 2.0, "s"),
+            Answer("rate", 1.0, "B/s", kind="ideal"),
+            Answer("one", True),
+            Answer("size", 1.0, "s"),
+        ),
+        (
+            Answer("same", 1),
+            Answer("time", 3.0, "s"),
+            Answer("rate", 2.0, "B/s", kind="estimate"),
+            Answer("size", 2.0, "B"),
+        ),
     )
     scenario = ResolvedScenario("x", "training", {}, {}, use_claims=False)
     found = (ScenarioOutcome(scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
@@ -98,4 +109,5 @@ def test_answers_that_differ() -> None:
         ("time", (2.0, 3.0), "s", 1.5, ""),
         ("rate", (1.0, 2.0), "B/s", None, "ideal and estimate: not comparable"),
         ("one", (True, None), "", None, ""),
+        ("size", (1.0, 2.0), "s", None, ""),
     ]

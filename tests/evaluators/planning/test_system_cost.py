@@ -3,10 +3,13 @@
 import pytest
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.planning.system_cost import chip_power, chip_watts, purchases, rent, rented
 from trnspec.graph.quotes import chosen
+
+TABLES = tables(__file__)
 
 CAT = trnspec.load()
 
@@ -61,17 +64,7 @@ def test_power_that_is_not_published(powered: Catalog) -> None:
         chip_power(powered, "trn2.48xlarge*x")
 
 
-@pytest.mark.parametrize(
-    ("on", "place", "offered"),
-    [
-        ("trn2.48xlarge", "us-east-2", True),
-        ("trn2.48xlarge*4", "ap-south-2b", True),
-        ("trn1.32xlarge", "us-west-2b", True),  # no zones are known
-        ("trn2.48xlarge", "us-west-2", False),
-        ("trn2.3xlarge", "ap-southeast-4a", False),
-        ("trn2-ultraserver", "us-east-2", False),
-    ],
-)
+@pytest.mark.parametrize(("on", "place", "offered"), TABLES["regions"])
 def test_regions(on, place, offered) -> None:
     if offered:
         assert rent(CAT, on, region=place, price="10 USD/h") is not None

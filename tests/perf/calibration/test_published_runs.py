@@ -4,27 +4,17 @@ import pytest
 from attrs import evolve
 
 from tests.support.engine import everything
+from tests.support.tables import tables
 from trnspec.model.transformers.counting import active_parameters, dimensions
 from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.lowering.lower import model_named
 
+TABLES = tables(__file__)
+
 GRAPH = everything()
 
 
-@pytest.mark.parametrize(
-    ("model", "chip", "run"),
-    [
-        ("llama-3.1-8b", "h100-sxm", "llama3.1-8b"),
-        # Of another chip before another model.
-        ("llama-3.1-8b", "trainium2", "llama3.1-8b"),
-        ("deepseek-v3", "h100-sxm", "deepseek-v3"),
-        # With experts, as the model; of 671 and 42 billion parameters the second is nearer to 47.
-        ("mixtral-8x7b", "h100-sxm", "grin-moe"),
-        # No run of this model: of the nearest size on the same chip.
-        ("mistral-7b", "a100-80gb", "llama2-7b"),
-        ("mistral-7b", "h100-sxm", "llama3-8b"),
-    ],
-)
+@pytest.mark.parametrize(("model", "chip", "run"), TABLES["the nearest run"])
 def test_the_nearest_run(model, chip, run) -> None:
     found = nearest_run(GRAPH, model, dimensions(model_named(GRAPH, model).spec), chip)
 

@@ -247,7 +247,7 @@ def step(
         fixed,
     )
     total = reduce(add, parts)
-    if executed is not False and needed is not True:
+    if executed is not False:
         total = where(needed, total, math.inf)
     return Step(total, *parts, one.unknown + unknown)
 
