@@ -127,7 +127,7 @@ def test_errors_of_the_file(here) -> None:
         (("plan.yaml", "--diff", "ideal", "wide", "--only", "ideal"), "cannot be combined with --only"),
         (("plan.yaml", "--format", "json", "--sort", "tp"), "--columns and --sort"),
         (("absent.yaml",), "TRN001"),
-        (("model.yaml",), "model.yaml:6:5: the scenario ideal: no model is named 'llama-3.1-9b'"),
+        (("model.yaml",), "model.yaml:9:16: error TRN820 invalid-scenario: no model is named 'llama-3.1-9b'"),
         (("link.yaml",), "link.yaml:1:7: the kind is Source; trnspec run expects Scenarios"),
     ],
 )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import RefusalError, TrnspecError, UsageError
+from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import assumed, plain
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
+from trnspec.perf.lowering.lower import model_named
 from trnspec.text_table import Column, escape, table
 from trnspec.yaml import Path
 
@@ -144,10 +145,11 @@ def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], gra
             message, _, hint = str(error).partition("; ")
             yield Fault((*path, "base"), message, hint)
         return
-    if scenario.evaluator not in evaluators:
-        yield _no_evaluator(path, own, scenario, evaluators)
-    else:
+    if scenario.evaluator in evaluators:
         yield from _of_inputs(path, own, scenario, evaluators[scenario.evaluator])
+        yield from _of_names(path, own, graph)
+    elif own.evaluator or not own.base:  # otherwise reported at the base
+        yield _no_evaluator(path, own, scenario, evaluators)
     yield from _of_figures(path, own, scenario, graph)
 
 
@@ -185,9 +187,25 @@ def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator:
         except UsageError as error:
             yield Fault(at, str(error), f"trnspec eval {name} --help lists the inputs")
     missing = [one for one in known.values() if one.required and one.name not in scenario.inputs]
-    if missing:
+    if missing and (own.evaluator or not own.base):  # otherwise reported at the base
         needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
         yield Fault(path, f"the scenario {scenario.name} has no input {needed}", "add it under inputs", key=True)
+
+
+def _of_names(path: Path, own: Scenario, graph: Graph) -> Iterator[Fault]:
+    """Faults of models and systems that are in no catalog."""
+    for key in ("model", "on"):
+        value = own.inputs.get(key)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
+        for name in (name.strip() for text in texts for name in str(text).split(",")):
+            try:
+                if key == "on":
+                    graph.named(name.partition("*")[0].strip())
+                elif not name.endswith(".json"):
+                    model_named(graph, name)
+            except UnknownNameError as error:
+                message, _, hint = str(error).partition("; ")
+                yield Fault((*path, "inputs", key), message, hint)
 
 
 def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Graph) -> Iterator[Fault]:
