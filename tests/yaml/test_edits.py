@@ -58,6 +58,7 @@ def test_replacement_of_the_only_occurrence() -> None:
 
     assert after(text, replacement, ("a",), "gb", "GB") == "a: 5 GB of 5 Gb\nb: 5 gb\n"
     assert after(text, replacement, ("a",), "5", "6") is None
+    assert after(text, replacement, ("a",), "tb", "TB") is None
     assert after(text, replacement, ("c",), "5", "6") is None
 
 

@@ -64,7 +64,7 @@ class GridAxis:
 
     @property
     def load(self) -> float:
-        """The load of the busiest link when every chip sends one unit to every chip, times 8 / N.
+        """The load of the busiest link, of an axis with links, when every chip sends one unit to every chip, times 8 / N.
 
         On a ring all links have the same load; on a chain the middle one has the highest.
         """
@@ -72,7 +72,7 @@ class GridAxis:
         if not self.wrap:
             return 8 * (k // 2) * ((k + 1) // 2) / k
         # Total hops over the 2 * links directed links of the line.
-        return 8 * self.total_hops / (2 * self.links) / k if self.links else 0.0
+        return 8 * self.total_hops / (2 * self.links) / k
 
 
 def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
