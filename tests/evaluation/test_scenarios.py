@@ -47,6 +47,7 @@ def test_a_base_is_inherited_one_by_one() -> None:
         (Scenario(evaluator="training", inputs={"model": "llama-3.1-8b"}), ("x",)),
         (Scenario(base="now", inputs={"model": "llama-3.1-9b"}), ("x", "inputs", "model")),
         (Scenario(base="now", inputs={"on": "trn9.48xlarge*2"}), ("x", "inputs", "on")),
+        (Scenario(base="now", inputs={"on": "llama-3.1-8b"}), ("x", "inputs", "on")),
         (Scenario(base="now", inputs={"tpp": 8}), ("x", "inputs", "tpp")),
         (Scenario(base="now", inputs={"tp": "8"}), ("x", "inputs", "tp")),
         (Scenario(base="now", inputs={"tp": 0}), ("x", "inputs", "tp")),

@@ -15,6 +15,7 @@ from trnspec.evaluation.runner import assumed, plain
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
+from trnspec.graph.composition import chip_count
 from trnspec.perf.lowering.lower import model_named
 from trnspec.text_table import Column, escape, table
 from trnspec.yaml import Path
@@ -200,7 +201,10 @@ def _of_names(path: Path, own: Scenario, graph: Graph) -> Iterator[Fault]:
         for name in (name.strip() for text in texts for name in str(text).split(",")):
             try:
                 if key == "on":
-                    graph.named(name.partition("*")[0].strip())
+                    node = graph.named(name.partition("*")[0].strip())
+                    if chip_count(graph, node) == 0:
+                        message = f"{node.name} is a {node.kind}, which has no chips"
+                        yield Fault((*path, "inputs", key), message, "name a chip, a server or an UltraServer")
                 elif not name.endswith(".json"):
                     model_named(graph, name)
             except UnknownNameError as error:
