@@ -409,11 +409,6 @@ class Deal(NamedTuple):
     begin: Number
     end: Number
 
-    @property
-    def unequal(self) -> bool:
-        """Whether any layout has chunks of different length."""
-        return bool(np.any(self.end > self.begin))
-
     def start(self, chunk: Number) -> Number:
         """Layers before a chunk."""
         return self.short * chunk + larger(0.0, smaller(chunk, self.end) - self.begin)
@@ -531,7 +526,7 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
         )
         # Without MoE layers the chunk is after the last one.
         stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
-    if not deal.unequal:
+    if not np.any(deal.end > deal.begin):
         return stages
     second = smaller(last, 1.0)
     if not np.any(is_v_shaped):
