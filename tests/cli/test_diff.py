@@ -20,16 +20,6 @@ def test_a_folder(here, copy) -> None:
     assert result.out.startswith("From the working edition to ")
 
 
-def test_markdown(here, edited) -> None:
-    """Numbers of chips have no source of their own."""
-    edited("chips/trainium2", "bf16: 667 TFLOPS", "bf16: 700 TFLOPS")
-    rows = here("diff", "working", edited("servers/trn1.32xlarge", "count: 16", "count: 8"), "--format", "markdown").out
-    source = "Trainium2 Architecture, 2026-08-21 (neuron-trainium2-2026-08)"
-
-    assert f"| trainium2 | peak.dense.bf16 | 667 TFLOPS | 700 TFLOPS | x 1.049 | {source}; then {source} |" in rows
-    assert "| trn1.32xlarge | chips.count | 16 | 8 |  |  |  |\n" in rows
-
-
 def test_more_than_a_screen_is_counted_by_document(here) -> None:
     short, whole, one = (
         here("diff", "2026.11", "working", *more).out for more in ((), ("--full",), ("--name", "trainium1"))

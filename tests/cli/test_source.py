@@ -37,10 +37,3 @@ def test_list_of_all(here) -> None:
         mine = rows(here, row["source"])
         adopted = sum(r["verdict"] == "adopted" for r in mine)
         assert (row["adopted"], row["claims"]) == (adopted, len(mine) - adopted), row["source"]
-
-
-def test_rank(here) -> None:
-    found = rows(here, "--rank", "third-party")
-
-    assert {r["source"] for r in found} == {s.name for s in CATALOG.sources.values() if s.rank == "third-party"}
-    assert found

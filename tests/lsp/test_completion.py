@@ -35,6 +35,8 @@ def test_completion(text, some, none, typed) -> None:
     assert some <= labels
     assert set() == none & labels
     assert typed == done.typed
+    inserted = {item.insert for item in done.items if item.label in ("stacks", "technology", "count")}
+    assert inserted <= {"stacks:", "technology: ", "count: "}
 
 
 def test_without_a_kind() -> None:

@@ -92,7 +92,8 @@ def test_the_printed_rate_where_no_other_is_known() -> None:
     made = changed["trn2.48xlarge"].export("calculon")
 
     assert 667 == json.loads(made.text)["matrix"]["bfloat16"]["tflops"]
-    assert any(a.field == "matrix.bfloat16.tflops" and "all engines" in a.says for a in made.assumptions)
+    assert any(a.field == "matrix.bfloat16.tflops" and "the rate of all engines" in a.says for a in made.assumptions)
+    assert not any("the rate of all engines" in a.says for a in CAT["trn2.48xlarge"].export("calculon").assumptions)
 
 
 def test_the_alternative_is_used_and_recorded() -> None:

@@ -52,13 +52,6 @@ def test_svg_has_title_and_description() -> None:
         assert stated in root.findtext(f"{NS}desc")
 
 
-def test_arcs_wrap_around_a_torus() -> None:
-    mesh = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "mesh", "dimensions": [4, 4]}})
-
-    assert 8 == len(of_class(drawn("trn1.32xlarge"), "around"))
-    assert 0 == len(of_class(drawn("trn1.32xlarge", mesh), "around"))
-
-
 def test_four_dimensions_are_a_torus() -> None:
     """A hypercube is drawn as the torus it is: in every row and column neighbours differ in one bit."""
     cube = CAT.replace("trn1.32xlarge", {"fabric.topology": {"shape": "hypercube", "dimensions": [4]}})
