@@ -11,15 +11,18 @@ FILE = Path(__file__).with_name("values.txt")
 
 
 def values() -> str:
-    """Each value on a line, without what is empty; lines of files only as whether they are known."""
+    """Each value on a line, without what is empty, a repetition or follows from its source; lines only where unknown."""
     known, lines = graph(), []
     for name in ("trn1.2xlarge", "neuronlink-v2"):
         shown = entry(known, known.named(name))
         for value in (*shown.values, *shown.chosen):
-            fields = {k: v for k, v in asdict(value, recurse=False).items() if v and k not in ("line", "others")}
-            fields["numbers"] = " ".join(f"{float(n):.9g}" for n in value.numbers or () if n is not None)
-            fields["others"] = [f"{o.says} {o.verdict} {o.source}" for o in value.others]
-            lines.append(f"{name} {fields} {value.line > 0} {all(o.line > 0 for o in value.others)}\n")
+            numbers = " ".join(f"{float(n):.9g}" for n in value.numbers or () if n is not None)
+            others = [f"{o.says} {o.verdict} {o.source}" for o in value.others]
+            follows = {"label": value.at, "cited": value.source, "document": name, "verdict": "adopted"}
+            plain = {**asdict(value, recurse=False), "numbers": numbers, "others": others}
+            fields = {k: v for k, v in plain.items() if v and k not in ("line", "as_of") and follows.get(k) != v}
+            placed = all(one.line > 0 for one in (value, *value.others))
+            lines.append(f"{name} {fields}{'' if placed else ' without a line'}\n")
     return "".join(lines)
 
 

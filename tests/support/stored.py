@@ -114,11 +114,12 @@ def texts(data: Any) -> Iterator[str]:
         yield str(data)
 
 
-def worded(*data: Any) -> str:
-    """A checksum of the words of all texts in plain data, and the logarithms of the numbers in them."""
-    text = "\n".join(texts(data))
-    words = re.sub(r"\d[\d.,]*", "#", text)
-    return f"x{zlib.crc32(words.encode()):08x} {logs(map(float, NUMBER.findall(text)))}"
+def in_texts(*data: Any) -> str:
+    """The number of texts in plain data, and the logarithms of the numbers in them; their words may change."""
+    found = list(texts(data))
+    return f"{len(found)}, logs {logs(float(n) for text in found for n in NUMBER.findall(text))}".removesuffix(
+        ", logs 0"
+    )
 
 
 def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
@@ -131,17 +132,15 @@ def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
         yield one.name, f"{number(one.value)}{interval} {one.unit}".rstrip()
     for of in dict.fromkeys(part.of for part in found.parts):
         parts = [part.value for part in found.parts if part.of == of]
-        yield f"parts of {of}", f"{len(parts)} up to {number(max(parts))}, logs {logs(parts)}"
+        yield f"parts of {of}", f"{len(parts)}, logs {logs(parts)}"
     yield "assumptions", f"{len(found.assumptions)} of {len({a.name for a in found.assumptions})}"
     yield "figures", f"{len(found.figures_used)}, suggestions {len(found.suggestions)}"
     for table in found.tables:
         cells = [v for row in table.rows for v in row]
-        yield f"table {table.title}", f"{len(table.rows)} rows, {sums(cells)}, logs {logs(cells)}"
+        yield f"table {table.title}", f"{len(table.rows)} rows, logs {logs(cells)}"
     plain = found.to_dict()
-    yield (
-        "texts",
-        worded(*(plain[n] for n in ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck"))),
-    )
+    shown = ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck")
+    yield "texts", in_texts(*(plain[name] for name in shown))
 
 
 def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
@@ -149,8 +148,8 @@ def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
     try:
         return dict(entries(call()))
     except RefusalError as refused:
-        about = worded(str(refused), refused.hint, [asdict(one) for one in refused.suggestions])
-        return {"refused": f"{refused.reason} at {refused.place or '-'}: {about}"}
+        about = [str(refused), refused.hint, *map(asdict, refused.suggestions)]
+        return {"refused": f"{refused.reason} at {refused.place or '-'}; {in_texts(about)}".removesuffix("; 2")}
     except TrnspecError as error:
         return {type(error).__name__: str(error).splitlines()[0][:80]}
 

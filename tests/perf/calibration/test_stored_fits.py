@@ -20,9 +20,8 @@ sys.path.extend(map(str, [Path(__file__).parents[3], *Path(__file__).parents[3].
 from tests.perf.oracles.fits import fixed
 from tests.support.stored import number, read, same, sums, write
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.fits import inference, kernels, prior, serving
-from trnspec.perf.calibration.fits import training as steps
-from trnspec.perf.calibration.fits.collectives import LIBRARIES, fit_collectives
+from trnspec.perf.calibration.fits import inference, prior
+from trnspec.perf.calibration.fits.collectives import fit_collectives
 from trnspec.perf.calibration.fits.fit import INPUTS, FitModel, Fitted, fit, for_chip, splits
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
@@ -75,19 +74,6 @@ def scores() -> Iterator[tuple[str, str]]:
             some = [one for one in found if one.set == table]
             seen, held = sum(bool(one.seen) for one in some), [one.held_out for one in some]
             yield f"{holdout} held out {table}", f"{seen} seen, {' '.join(map(number, held))}"
-    # Where fits begin, and near which they stay.
-    for name, known in {**LIBRARIES, **{p.name: p for of in LIBRARIES.values() for p in of.protocols}}.items():
-        yield (
-            f"typical {name}",
-            " ".join(number(v) for v in asdict(known, recurse=False).values() if isinstance(v, float)),
-        )
-    for model in (steps, inference, serving, kernels):
-        of = {
-            k: v
-            for k, v in sorted(vars(model).items())
-            if k.isupper() and k != "TYPE_CHECKING" and isinstance(v, (float, int, dict))
-        }
-        yield f"typical {model.__name__.rpartition('.')[2]}", " ".join(f"{name} {number(v)}" for name, v in of.items())
 
 
 def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
