@@ -49,6 +49,7 @@ def test_spelling(old, new, fixed) -> None:
     action = next(iter(actions.fixes(finding, URI, lines_of(wrong))))
     after = applied(wrong, action)
 
+    assert "quickfix" == action.kind
     assert (wrong.document.text.replace(new, fixed), ()) == (after.document.text, after.diagnostics)
 
 
@@ -72,6 +73,7 @@ def test_claim(words) -> None:
     (action,) = actions.claim(spot, Chip, URI, result.document, lines_of(result))
     data = applied(result, action).document.data
 
+    assert "refactor.rewrite" == action.kind
     assert {"at": "spec.memory.bandwidth", "says": None, "source": None, "where": None} == data["claims"][0]
     assert len(result.document.data["claims"]) + 1 == len(data["claims"])
 

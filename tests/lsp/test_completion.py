@@ -35,8 +35,9 @@ def test_completion(text, some, none, typed) -> None:
     assert some <= labels
     assert set() == none & labels
     assert typed == done.typed
-    inserted = {item.insert for item in done.items if item.label in ("stacks", "technology", "count")}
-    assert inserted <= {"stacks:", "technology: ", "count: "}
+    inserted = {(i.insert, i.detail) for i in done.items if i.label in ("technology", "count")}
+    assert inserted <= {("technology: ", "text"), ("count: ", "integer >= 1, required")}
+    assert {"stacks:"} >= {item.insert for item in done.items if item.label == "stacks"}
 
 
 def test_without_a_kind() -> None:

@@ -9,16 +9,18 @@ from trnspec.lsp.positions import TextLines
 
 
 @pytest.mark.parametrize(
-    ("code", "hint", "message", "page"),
+    ("code", "hint", "message", "page", "waived"),
     [
-        ("TRN402", "", "it differs", None),
-        ("TRN106", "write 3", "it differs\nhint: write 3", "TRN106.md"),
-        ("ACME01", "", "it differs", None),
+        ("TRN402", "", "it differs", None, True),
+        ("TRN106", "write 3", "it differs\nhint: write 3", "TRN106.md", False),
+        ("TRN304", "", "it differs", "TRN304.md", False),
+        ("ACME01", "", "it differs", None, False),
     ],
 )
-def test_a_hint_is_part_of_the_message(code, hint, message, page) -> None:
+def test_a_hint_is_part_of_the_message(code, hint, message, page, waived) -> None:
     finding = Diagnostic(code, Severity.ERROR, "it differs", Location(CHIP), hint=hint)
     (found,) = by_file([finding], [CHIP], lambda _: TextLines.of("a: 1"), session().known.codes)[CHIP]
 
     link = found.code_description
     assert (message, page) == (found.message, None if link is None else link.href.rpartition("/")[2])
+    assert waived == found.data["rule"]

@@ -81,7 +81,7 @@ def test_renaming_that_is_rejected(new, fixed, message) -> None:
 
 
 def test_outline() -> None:
-    result = edited()
+    result = edited("metadata:\n", "metadata:\n  aliases: [tn2, neuron2]\n")
     outline = {s.name: s for s in symbols(result.document, lines_of(result))}
     spec = {s.name: s for s in outline["spec"].children}
     stacks = next(s for s in spec["memory"].children if s.name == "stacks")
@@ -90,6 +90,8 @@ def test_outline() -> None:
     assert [("count", "4", None), ("capacity", "24 GiB", None)] == [
         (s.name, s.detail, s.children) for s in stacks.children
     ]
+    metadata = {s.name: s.detail for s in outline["metadata"].children}
+    assert ("tn2, neuron2", 60) == (metadata["aliases"], len(metadata["note"]))
     assert place_in(result.document.text, "  memory:").line - 1 == spec["memory"].range.start.line
     assert "spec.cores.count" == outline["claims"].children[0].name
 

@@ -63,7 +63,7 @@ def _message(
         "path": list(diagnostic.where.path),
         "hint": diagnostic.hint,
         "text": diagnostic.where.text,
-        "rule": code is not None and diagnostic.code not in _NOT_WAIVED and page is None,
+        "rule": code is not None and page is None,
     }
     if diagnostic.edit is not None:
         start, end = diagnostic.edit.start, diagnostic.edit.end
@@ -82,9 +82,6 @@ def _message(
         related_information=related or None,
         data=data,
     )
-
-
-_NOT_WAIVED = ("TRN304", "TRN900")
 
 
 def _location(where: Location, lines_of: Callable[[str], TextLines]) -> types.Location:
