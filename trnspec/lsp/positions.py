@@ -93,11 +93,8 @@ class Spot:
 
 def spot_at(document: Document, place: Place) -> Spot | None:
     """The innermost value at a position; ``None`` outside the document."""
-    best: Spot | None = None
-    size = (-1, Place(0, 0))
-    for path, span in document.places.items():
-        begin = span.key or span.value
-        if begin <= place <= span.end and (len(path), begin) > size:
-            size = (len(path), begin)
-            best = Spot(path, span.key is not None and place < span.value)
-    return best
+    containing = [(p, s) for p, s in document.places.items() if (s.key or s.value) <= place <= s.end]
+    if not containing:
+        return None
+    path, span = max(containing, key=lambda each: (len(each[0]), each[1].key or each[1].value))
+    return Spot(path, span.key is not None and place < span.value)
