@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 
 import pytest
 from attrs import asdict, evolve
@@ -42,6 +43,15 @@ def refused(config: dict[str, object]) -> str:
 @pytest.mark.parametrize("name", CLASSES)
 def test_parameters_are_those_that_transformers_makes(name):
     assert CLASSES[name]["parameters"] == parameters_of(imported(CLASSES[name]["config"]).model)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_key_that_is_left_out_has_the_default_of_its_class_or_is_refused(name):
+    config = CLASSES[name]["config"]
+    for key in config.keys() - {"model_type", *TABLES["stated"]}:
+        with suppress(ConfigError):
+            found = imported({k: v for k, v in config.items() if k != key}).model
+            assert f"{name} {key}" in TABLES["stated"] or imported(config).model == found, key
 
 
 @pytest.mark.parametrize("name", MODELS)
