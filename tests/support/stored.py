@@ -72,7 +72,7 @@ def wording(line: str) -> tuple[str, ...]:
 
 
 def sample(name: str, lines: Iterable[str], most: int) -> list[str]:
-    """The number and a checksum of all lines, and the first line of each wording, at most so many of equal distance.
+    """The number and a checksum of all lines, and the first line of each wording, at most a number of them at equal distances.
 
     The checksum shows a change of any other line.
     """

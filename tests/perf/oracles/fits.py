@@ -42,7 +42,7 @@ WRITTEN = evolve(TRUE, causal=0.0, score_passes=5.0)
 def cases(
     count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True
 ) -> list[TrainingCase]:
-    """So many steps at random, the same every time, with times that are off by a normal error of their logarithm."""
+    """Some steps at random, the same every time, with times that are off by a normal error of their logarithm."""
     draw = random.Random(seed)
     made = []
     for i in range(count):

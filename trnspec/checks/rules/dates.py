@@ -316,9 +316,8 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
     for (path, name), several in indices.items():
-        places: dict[
-            str, dict[str, Site]
-        ] = {}  # of each place its different values; a page and its table are two places
+        # The different values of each place; a page and its table are two places.
+        places: dict[str, dict[str, Site]] = {}
         own = source_of(node, path)
         if own is not None and own.name == name:
             figure, site = figure_at(node, path), Site(node, path)

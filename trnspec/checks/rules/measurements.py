@@ -81,7 +81,7 @@ def _number(row: MeasuredRow, column: str) -> float | None:
         value = number(text)
     except ValueError:
         return None
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 @rule("TRN701", "unreadable-measurements", over=Measurements, local=True)

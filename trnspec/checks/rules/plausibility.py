@@ -491,9 +491,8 @@ def generation_order(graph: Graph) -> Iterator[Finding]:
             for chip in by_number[number]:
                 before = [c for n in numbers if n < number <= MOST_APART * n for c in by_number[n]]
                 if name == "accelerator" and _generation(chip, "training"):
-                    before = [
-                        c for c in before if not _generation(c, "training")
-                    ]  # the others are compared by that number
+                    # The others are compared by that number.
+                    before = [c for c in before if not _generation(c, "training")]
                 finding = _launched_before(before, chip) if chip.name in checked - reported else None
                 if finding is not None:
                     reported.add(chip.name)

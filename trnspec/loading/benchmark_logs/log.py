@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.loading import measured
 from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
@@ -71,10 +73,13 @@ def number(log: Log, line: int, name: str, text: str) -> float:
     Raises:
         UsageError: It is not one.
     """
-    # float() would also read nan and 1_000.
-    if re.fullmatch(r"\+?[0-9,]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,2})?", text) is None or not re.search(r"[0-9]", text):
+    try:
+        value = measured.number(text.replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
         raise log.problem(line, f"{name} is {text!r}; expected a number, 0 or more")
-    return float(text.replace(",", ""))
+    return value
 
 
 def shown(value: float) -> str:
