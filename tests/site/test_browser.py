@@ -238,8 +238,13 @@ def test_details_of_a_value(opened, way) -> None:
         f"trainium2.yaml, line {line}",
     ):
         assert part in text
+    top, bottom = (value.evaluate(f"n => n.getBoundingClientRect().{side}") for side in ("top", "bottom"))
+    box = page.locator(CARD).bounding_box()
+    assert box["y"] >= bottom or box["y"] + box["height"] <= top
     page.keyboard.press("Escape")
-    page.wait_for_selector(CARD, state="detached")
+    # Longer than the delay after which a value under the pointer opens its details.
+    page.wait_for_timeout(400)
+    assert 0 == page.locator(CARD).count()
 
 
 @pytest.mark.parametrize("path", ["index.html", "document/trainium2.html"])

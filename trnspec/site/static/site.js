@@ -2,15 +2,18 @@
 "use strict";
 (() => {
   document.documentElement.classList.add("js");
-  let pinned = null;
+  let pinned = null, dismissed = null;
 
   function place(details) {
     const box = details.querySelector(".pop");
     const at = details.querySelector("summary").getBoundingClientRect();
-    const { offsetWidth: width, offsetHeight: height } = box;
-    const below = at.bottom + 4 + height <= innerHeight || at.top < height + 8;
-    box.style.left = `${Math.max(8, Math.min(at.left, innerWidth - width - 12))}px`;
-    box.style.top = `${below ? Math.max(4, Math.min(at.bottom + 4, innerHeight - height - 4)) : at.top - height - 4}px`;
+    // Never over its value: a box that closes under the pointer would count as entering the value again.
+    const under = innerHeight - at.bottom - 8, over = at.top - 8;
+    box.style.maxHeight = "";
+    const below = box.offsetHeight <= under || under >= over;
+    box.style.maxHeight = `${Math.min(parseFloat(getComputedStyle(box).maxHeight), Math.max(under, over))}px`;
+    box.style.left = `${Math.max(8, Math.min(at.left, innerWidth - box.offsetWidth - 12))}px`;
+    box.style.top = `${below ? at.bottom + 4 : at.top - box.offsetHeight - 4}px`;
   }
   function show(details) {
     for (const other of document.querySelectorAll("details.val[open]")) if (other !== details) other.open = false;
@@ -29,9 +32,10 @@
   document.addEventListener("pointerover", (event) => {
     if (event.pointerType !== "mouse" || pinned) return;
     const details = of(event.target);
+    if (details !== dismissed) dismissed = null;
     clearTimeout(timer);
     // A short delay lets the pointer cross from the value to its details, and pass over values without opening them.
-    if (details && !details.open) timer = setTimeout(() => show(details), 120);
+    if (details && !details.open && !dismissed) timer = setTimeout(() => show(details), 120);
     else if (!details && document.querySelector("details.val[open]")) timer = setTimeout(hide, 250);
   });
   document.addEventListener("click", (event) => {
@@ -53,6 +57,7 @@
     const open = document.querySelector("details.val[open]");
     if (event.key === "Escape" && open) {
       if (open.contains(document.activeElement)) open.querySelector("summary").focus();
+      dismissed = open;
       hide();
     }
   });
