@@ -48,7 +48,7 @@ def opened(browser, address):
         context = browser.new_context(accept_downloads=True, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda m: problems.append(m.text))
         page.on("pageerror", lambda e: problems.append(str(e)))
         page.on("requestfailed", lambda r: problems.append(r.url))
