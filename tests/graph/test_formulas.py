@@ -11,6 +11,7 @@ from trnspec.graph.graph import Graph
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import UNITS, Dimension, Unit
+from trnspec.yaml import read_text
 
 CHIP = document("Chip", "one", "spec: {dies: 2, memory: {capacity: 96 GiB, technology: HBM}}", "aliases: [uno]")
 BOX = document(
@@ -20,8 +21,9 @@ BOX = document(
     "fabric: {link: wire, topology: {shape: torus, dimensions: [2, 3]}}}",
 )
 WIRE = document("Link", "wire", "spec: {connects: chips, bandwidth: {per_direction: 100 GB/s}}")
+BAD = "kind: Chip\nspec: {memory: {capacity: 96 GiB, bandwidth: 3 TBB/s}}"
 GRAPH = graph(CHIP, BOX, WIRE)
-BROKEN = Graph(GRAPH.nodes, {"torn": "torn.yaml"})
+BROKEN = Graph({**GRAPH.nodes, "bad": evolve(GRAPH.named("one"), document=read_text(BAD))}, {"torn": "torn.yaml"})
 
 
 GB, GIB = 10**9, 2**30
@@ -55,6 +57,7 @@ def test_values(formula, low, high) -> None:
     [
         ("nothing:spec.dies", "no document is named 'nothing' (in the formula 'nothing:spec.dies')"),
         ("torn:spec.dies x 2", "torn has errors (in the formula 'torn:spec.dies x 2')"),
+        ("bad:spec.memory.bandwidth", "bad:spec.memory.bandwidth has errors (in the formula 'bad:spec.memory.bandwidth')"),
         ("one:spec.memory", "one has no figure at spec.memory (in the formula 'one:spec.memory')"),
         ("spec.memory", "box.4xlarge has no figure at spec.memory (in the formula 'spec.memory')"),
         (
@@ -69,7 +72,7 @@ def test_errors(formula, message) -> None:
         value_of(formula, BROKEN.named("box.4xlarge"), BROKEN)
 
     assert message == str(error.value)
-    assert formula.startswith("torn") == isinstance(error.value, UnusableOperandError)
+    assert formula.startswith(("torn", "bad")) == isinstance(error.value, UnusableOperandError)
 
 
 def test_units_of_a_plugin() -> None:

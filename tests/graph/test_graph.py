@@ -246,7 +246,8 @@ def test_a_reference_to_a_document_of_another_kind():
 
 
 def test_a_reference_to_a_document_that_has_errors():
-    _, problems = build([server()], {"one": "chips/one.yaml"})
+    """Once in a document, however often it refers to the other."""
+    _, problems = build([server(more=", other: {a: {value: 2 GB, source: one}}")], {"one": "chips/one.yaml"})
     message = "Chip 'one' cannot be used: its own document has errors"
     assert reported(problems) == {("box", "TRN203", 4, 22, message, "fix that document first")}
     assert problems[0].see == (Location("chips/one.yaml"),)

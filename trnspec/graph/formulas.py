@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import steps_of
+from trnspec.model.reflection import steps_of, value_at
 from trnspec.model.renames import current
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
@@ -24,7 +24,7 @@ _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-
 
 
 class UnusableOperandError(FormulaError):
-    """A formula names a document that has errors, which are reported there."""
+    """A formula names a document or a value that has errors, which are reported there."""
 
 
 def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False) -> Interval:
@@ -38,7 +38,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         exact: Whether a figure is the number that it shows, without rounding.
 
     Raises:
-        UnusableOperandError: It names a document that has errors of its own.
+        UnusableOperandError: It names a document or a value that has errors of its own.
         FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
     """
 
@@ -48,11 +48,14 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
             raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
-        value = figure_at(holder, _path(match, holder))
+        path = _path(match, holder)
+        value = figure_at(holder, path)
         if isinstance(value, Figure):
             return value.value.text
         if isinstance(value, int):
             return str(int(value))
+        if value is None and value_at(holder.document.data, path) is not None:
+            raise UnusableOperandError(f"{match[0]} has errors (in the formula {formula!r})")
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})")
 
     return evaluate(_OPERAND.sub(operand, formula), node.units, exact=exact)

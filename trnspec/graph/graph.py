@@ -312,21 +312,22 @@ MOST_KNOWN = 6
 
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
-    reported: set[tuple[Place, str]] = set()
+    reported: set[tuple[Place | None, str]] = set()
     for path, target, ref in references(node):
         target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None and target_node.is_of(target):
             continue
         place: Place = node.document.place(path)
-        # A name in a row of a list may be that of several values.
-        if (place, ref.name) in reported:
+        unusable = target_node is None and ref.name in graph.broken
+        # A name in a row of a list may be that of several values. The errors of another document are its own.
+        if (key := (None if unusable else place, ref.name)) in reported:
             continue
-        reported.add((place, ref.name))
+        reported.add(key)
         kind = target_word(target)
         named: tuple[Node[Any], ...] = graph.of(target)
         known = [n.name for n in named]
         see: tuple[Location, ...] = ()
-        if target_node is None and ref.name in graph.broken:
+        if unusable:
             code, message = "TRN203", f"{kind} {ref.name!r} cannot be used: its own document has errors"
             hint, see = "fix that document first", (Location(graph.broken[ref.name]),)
         elif target_node is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec._version import __version__
-from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
+from trnspec.diagnostics import Diagnostic, Location, Severity
 from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.forms.lists import documents_in_list, list_problems
 from trnspec.loading.precedence import replacement_problems
@@ -25,13 +25,12 @@ from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
 from trnspec.plugins.selection import CORE
 from trnspec.yaml import Document, Path, Problem
-from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
+from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.plugins.api import Kind, Registry
-    from trnspec.quantities.units import UnitTable
 
 
 @frozen
@@ -105,15 +104,15 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
         return LoadResult(document, None, tuple(problems), name, target)
     data = document.data
     if unsafe := _unsafe(document, data):
-        problems += unsafe
+        problems = [*_without_doubts(problems, unsafe), *unsafe]
         paths = frozenset(p.path for p in unsafe)
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units, kind.api_versions)
     except StructureError as error:
-        node, more = _valid_part(kind, document, data, error, registry.units)
-        problems += more
+        node, more = _valid_part(kind, document, data, error, registry)
+        problems = [*_without_doubts(problems, more), *more]
     if node is not None and kind.name not in BUILTIN and has_parts(kind.spec) and (fault := parts_fault(node.spec)):
         message = f"{fault} (the kind {kind.name} of {registry.provider(kind)})"
         problems.append(Problem("TRN190", message, document.place(("spec",)), "report this to its author", ("spec",)))
@@ -121,6 +120,16 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
     if node is not None:
         node = evolve(node, target=target, folder="" if kind.name in BUILTIN else kind.folder)
     return LoadResult(document, node, tuple(problems), name, target)
+
+
+def _without_doubts(problems: Iterable[Problem], errors: Iterable[Problem]) -> list[Problem]:
+    """The problems without the doubts about how a value is written that has an error anyway."""
+    wrong = {error.path for error in errors if error.code != "TRN102"}  # which has the path of the mapping
+    return [p for p in problems if p.code not in _DOUBTS or p.path not in wrong]
+
+
+_DOUBTS = ("TRN050", "TRN054")
+"""Ambiguous numbers and invisible characters."""
 
 
 def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
@@ -187,9 +196,11 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
-        hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
-        hint += foreign(str(value)) if hint else ""
-        hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")
+        hint = f"write {expected}"
+        if key == "kind":
+            from trnspec.loading.schema.check import likely_kind
+
+            hint = likely_kind(value, data, registry.kinds) or f"known: {', '.join(known)}"
         message = f"{show(value)} at {key} is not {expected}"
         if key == "api_version" and _is_newer(str(value), expected):
             of_plugin = kind is not None and kind.name not in BUILTIN
@@ -208,13 +219,16 @@ def _is_newer(version: str, present: str) -> bool:
 
 
 def _valid_part(
-    kind: Kind, document: Document, data: Mapping[str, Any], error: StructureError, units: UnitTable
+    kind: Kind, document: Document, data: Mapping[str, Any], error: StructureError, registry: Registry
 ) -> tuple[Node[Any] | None, list[Problem]]:
     """The node of the valid part of a document that the classes rejected, and the schema errors of the rest."""
     # Imported here, so that a valid file does not import jsonschema.
-    from trnspec.loading.schema.check import check
+    from trnspec.loading.schema.check import check, wrong_kind
     from trnspec.loading.schema.prune import prune
 
+    if problem := wrong_kind(kind.name, document, data, registry.kinds):
+        return None, [problem]
+    units = registry.units
     unsound = check(kind.name, kind.spec, document, data, units, kind.api_versions)
     if not unsound and not document.rejected:
         return None, [

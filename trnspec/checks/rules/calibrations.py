@@ -236,7 +236,7 @@ def _unknown_rows(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     """The findings of chips and dtypes of a fit that do not exist."""
     fitted_on = node.spec.fitted_on
     for index, chip in enumerate(fitted_on.chips if fitted_on is not None else ()):
-        if chip not in graph and (known := of_family(chip, graph)):
+        if chip not in graph and chip not in graph.broken and (known := of_family(chip, graph)):
             path = ("spec", "fitted_on", "chips", index)
             yield Finding(path, f"no chip is named {chip!r}", did_you_mean(chip, known) or f"known: {', '.join(known)}")
     for index, dtype in enumerate(fitted_on.dtypes if fitted_on is not None else ()):

@@ -20,6 +20,7 @@ from trnspec.model.server import Server
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.units import UNITS, Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _DATA = ("spec", "data")
 _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
 """Units of cells that figures of a catalog do not have."""
+
+_TIMES = tuple(unit.symbol for unit in UNITS if unit.dimension is Dimension.TIME)
+"""Units of durations, which are never 0."""
 
 _KEYS = ("kind", "id", "source")
 """Columns that every table has."""
@@ -241,10 +245,12 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
         for name in numbers:
             text = row.cells[name]
             value = _number(row, name)
-            if (value is None or not 0.0 <= value < 1e18) and is_stated(text):
-                unit = spec.columns[name].unit
+            unit = spec.columns[name].unit
+            is_zero_time = value == 0 and unit in _TIMES
+            if (value is None or not 0.0 <= value < 1e18 or is_zero_time) and is_stated(text):
                 expected = f"a number in {unit}" if unit else "a number"
-                yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, 0 or more, without its unit")
+                least = "above 0" if unit in _TIMES else "0 or more"
+                yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, {least}, without its unit")
         for name in flags:
             if is_stated(row.cells[name]) and row.cells[name] not in ("yes", "no"):
                 yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected yes or no")

@@ -38,10 +38,13 @@ from trnspec.model.reflection import (
     Shape,
     TextShape,
     dotted,
+    fields_of,
     shape_at,
     shape_in_document,
     spread,
+    unless_announced,
 )
+from trnspec.model.renames import renames
 from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
@@ -51,6 +54,7 @@ from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
 
 if TYPE_CHECKING:
+    from trnspec.plugins.api import Kind
     from trnspec.quantities.units import Dimension
 
 
@@ -95,6 +99,43 @@ def check(
         # What was not translated cannot be removed, so nothing of the document can be used.
         found.append(Unsound(None, ()))
     return _listed(list(_said_once(sorted(found, key=_position))))
+
+
+def _kinds_with(spec: Any, kinds: Mapping[str, Kind]) -> list[str]:
+    """The kinds that have all keys of a spec, and require none that it lacks; none for an empty spec."""
+    if not spec or not isinstance(spec, dict):
+        return []
+    return [name for name, kind in kinds.items() if not any(_misfits(spec, kind.spec))]
+
+
+def likely_kind(value: Any, data: Mapping[str, Any], kinds: Mapping[str, Kind]) -> str:
+    """The hint for an unknown kind: the similar ones, if some have the keys of the spec only those; may be empty."""
+    similar = nearest(value, kinds) if isinstance(value, str) else []
+    fitting = _kinds_with(data.get("spec"), kinds)
+    names = [name for name in similar if name in fitting] or similar or fitting
+    return f"did you mean {' or '.join(map(repr, names))}?{foreign(str(value))}" if names else ""
+
+
+def wrong_kind(kind: str, document: Document, data: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Problem | None:
+    """The problem of a document whose keys are those of another kind, if more than one key differs from its own."""
+    others = _kinds_with(data.get("spec"), kinds)
+    unknown, absent = _misfits(data["spec"], kinds[kind].spec) if others else ([], [])
+    differences = len(unknown) + len(absent)
+    if not unknown or differences == 1 or (differences == 2 and nearest(unknown[0], absent)):  # one key misspelt
+        return None
+    listed = ", ".join(map(repr, unknown[:_KEYS])) + (", ..." if len(unknown) > _KEYS else "")
+    message = f"spec has {listed}, which a {kind} does not have"
+    hint = f"did you mean {' or '.join(map(repr, others))}?"
+    return Problem("TRN107", message, document.place(("kind",)), hint, ("kind",))
+
+
+def _misfits(spec: Mapping[str, Any], cls: type) -> tuple[list[str], list[str]]:
+    """The keys of a spec that a class does not have, and those that it requires and the spec lacks."""
+    fields = fields_of(cls)
+    known = {*fields, *(old[0] for old in renames(cls))}
+    optional = unless_announced(cls) if "status" in spec else ()
+    absent = [name for name, member in fields.items() if member.required and name not in spec and name not in optional]
+    return [key for key in spec if key not in known], absent
 
 
 def _said_once(unsound: Iterable[Unsound]) -> Iterator[Unsound]:
@@ -417,6 +458,9 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
     code = _VALUE_CODES.get(str(error.validator), "TRN103") if not isinstance(shape, TextShape) else _text_code(error)
     expected = _expected(shape, error)
     hint = _type_hint(shape, value, expected) if code == "TRN103" else f"write {expected}" if path else ""
+    if isinstance(value, float) and hint == _IN_QUOTES and path in document.places:
+        # The number does not have all digits of 1.10.
+        hint = f'{hint}: "{document.text[slice(*document.extent(path)[1:])]}"'
     if value is None and isinstance(shape, TextShape) and _begins_comment(document, document.place(path)):
         hint = "the text after # is a comment: put the value in quotes"
     if code == "TRN105" and shape == _DATE and (meant := likely_date(str(value))):
@@ -466,7 +510,7 @@ def _type_hint(shape: Shape | None, value: Any, expected: str) -> str:
         hint = "null is not a value: write one, or leave the key out"
     elif isinstance(shape, (TextShape, RefShape)) and isinstance(value, (bool, int, float)):
         pattern = shape.pattern if isinstance(shape, TextShape) else None
-        hint = "write it in quotes" if pattern is None or re.search(pattern.regex, str(value)) else ""
+        hint = _IN_QUOTES if pattern is None or re.search(pattern.regex, str(value)) else ""
     elif isinstance(shape, ListShape) and not isinstance(value, dict):
         hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
@@ -482,6 +526,8 @@ def _type_hint(shape: Shape | None, value: Any, expected: str) -> str:
         hint = f"write keys such as {keys}" + (", without '-'" if isinstance(value, list) else "")
     return hint or f"write {expected}"
 
+
+_IN_QUOTES = "write it in quotes"
 
 _KEYS = 3
 """Keys of a mapping that a hint names."""
