@@ -37,6 +37,7 @@ _REMARKS = (
     "layout",
     "mfu",
     "published_run",
+    "published_fleet",
     "unmeasured_layout",
     "best_supported",
 )

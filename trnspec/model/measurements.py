@@ -14,7 +14,9 @@ FileName = Annotated[
     str, Pattern(r"^[A-Za-z0-9][A-Za-z0-9_.-]*\.csv$", "the name of a CSV file in the folder of the document")
 ]
 
-Kind = Literal["train", "train_run", "infer", "collective", "matmul", "attention", "moe", "op", "device_profile"]
+Kind = Literal[
+    "train", "train_run", "serve_run", "infer", "collective", "matmul", "attention", "moe", "op", "device_profile"
+]
 """Quantity that a row measures; the value of the column ``kind``."""
 
 RowKind = Literal["text", "yes-no", "number", "date"]

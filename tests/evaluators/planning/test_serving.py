@@ -282,6 +282,27 @@ def test_a_looser_goal_never_needs_more(factor, name, rate, pools, lengths, obje
     assert least <= most
 
 
+@pytest.mark.parametrize(
+    ("inputs", "text", "value", "why"),
+    [
+        ({"isl": 778, "osl": 129, "ttft": "2s", "tpot": "99ms"}, "0.94 chips, here one system of 16: Llama 3.1 8B on H200, MFU 46 %",
+         "differs from the plan", "in fp8, the plan in bf16; on H200-SXM-141GB; mean prompt length"),
+        ({"rate": 2000.0, "tpot": "20ms"}, "240 chips, here ", "outside the interval of the plan",
+         "TPOT 100 ms, here 20 ms; prompts of 778, here 2,048; TTFT 2 s, here 1 s; in fp8, the plan in bf16; on H200"),
+        ({"model": "codellama-13b", "prefix_hit": 0.5}, "2.2 chips, here one system of 16: Llama 3.1 8B on H200, MFU 46 %",
+         "differs from the plan", "in bf16; on H200-SXM-141GB; 8.03B active parameters; mean"),
+    ],
+)  # fmt: skip
+def test_the_nearest_published_fleet_is_next_to_the_plan(inputs, text, value, why) -> None:
+    """Differences of twice or more in lengths and limits come first; chips below one system are inside."""
+    found = plan(CAT, **QUESTION | {"tp": (8,)} | inputs)
+    (stated,) = (a for a in found.assumptions if a.name == "published_fleet")
+
+    assert str(found["published_fleet"]).startswith(text)
+    assert (stated.value, stated.first) == (value, True)
+    assert why in stated.why
+
+
 def test_no_plan() -> None:
     """The error names the nearest deployment, the limit that it misses, and limits that it meets."""
     with pytest.raises(RefusalError) as refused:

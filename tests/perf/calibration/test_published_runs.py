@@ -1,4 +1,4 @@
-"""The published run that is nearest to a plan."""
+"""The published run or fleet that is nearest to a plan."""
 
 import pytest
 from attrs import evolve
@@ -6,7 +6,7 @@ from attrs import evolve
 from tests.support.engine import everything
 from tests.support.tables import tables
 from trnspec.model.transformers.counting import active_parameters, dimensions
-from trnspec.perf.calibration.published_runs import nearest_run
+from trnspec.perf.calibration.published_runs import nearest_fleet, nearest_run
 from trnspec.perf.lowering.lower import model_named
 
 TABLES = tables(__file__)
@@ -36,3 +36,12 @@ def test_chip_hours_at_the_mfu_of_the_same_run_are_its_own(model) -> None:
     assert evolve(found, mfu=2.0 * found.mfu).scaled(active_parameters(dims), found.tokens, peak) == pytest.approx(
         hours / 2
     )
+
+
+@pytest.mark.parametrize(("model", "chip", "load", "fleet"), TABLES["the nearest fleet"])
+def test_the_nearest_fleet(model, chip, load, fleet) -> None:
+    found = nearest_fleet(GRAPH, model, dimensions(model_named(GRAPH, model).spec), chip, tuple(load))
+
+    assert found is not None
+    assert found.id.removeprefix("mlperf51-") == fleet
+    assert found.scaled(found.active, 600.0, 1e15) == pytest.approx(1.2e-10 * found.active / found.mfu)

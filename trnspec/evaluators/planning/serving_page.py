@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import (
@@ -24,6 +26,8 @@ from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.planning.system_cost import HOUR
+from trnspec.model.transformers.counting import active_parameters
+from trnspec.perf.calibration.published_runs import PublishedFleet, nearest_fleet
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.serving.load import MOST_UTILIZED
 
@@ -38,6 +42,54 @@ if TYPE_CHECKING:
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
     from trnspec.evidence import UsedFigure
+
+
+@frozen
+class NearestFleet:
+    """A published fleet next to the best plan.
+
+    Attributes:
+        fleet: The published fleet.
+        chips: Chips of the plan's load at the MFU of that fleet, on the plan's chip.
+        differences: How its load, limits, hardware and model differ from those of the plan, and what the table states of it.
+    """
+
+    fleet: PublishedFleet
+    chips: float
+    differences: tuple[str, ...]
+
+    def outside(self, best: FleetPlan, chips: Answer) -> bool:
+        """Whether these chips, in whole systems, are outside the interval of those of the plan."""
+        low, high = chips.low or best.chips, chips.high
+        each = best.chips / sum(count for _, count in best.pools)
+        return ceil(self.chips / each) * each < low or (high is not None and self.chips > high)
+
+
+def _published(problem: FleetProblem, best: FleetPlan) -> NearestFleet | None:
+    """The published fleet that is nearest to a plan; ``None`` if no table has fleets."""
+    q, limits, lengths, setup = problem.question, problem.limits, problem.lengths, best.decode.setup
+    load = (lengths.isl, lengths.osl, limits.ttft, limits.tpot)
+    fleet = nearest_fleet(problem.catalog.graph, q.model, setup.dims, best.chip, load)
+    if fleet is None:
+        return None
+    of_load = [
+        (max(value / theirs, theirs / value), f"{name} {measure(theirs, unit)}, here {measure(value, unit)}")
+        for name, unit, value, theirs in zip(
+            ("prompts of", "outputs of", "TTFT", "TPOT"), ("", "", "s", "s"), load, fleet.load, strict=True
+        )
+    ]  # fmt: skip
+    found = [text for by, text in sorted(of_load, reverse=True) if by >= _OTHER_LOAD]
+    system, dtype = setup.pool.system, setup.question.dtype
+    found += [f"in {fleet.precision}, the plan in {dtype}"] if fleet.precision != dtype else []
+    found += [f"on {fleet.hardware}"] if fleet.chip != best.chip else []
+    found += [] if fleet.is_of(q.model) else [f"{suffixed(float(f'{fleet.active:.3g}'))} active parameters"]
+    tokens = lengths.rate * (lengths.isl * (1.0 - q.prefix_hit) + lengths.osl)
+    chips = fleet.scaled(float(active_parameters(setup.dims)), tokens, float(system.peak(dtype) / system.chips))
+    return NearestFleet(fleet, chips, (*found, *filter(None, [fleet.note])))
+
+
+_OTHER_LOAD = 2.0
+"""Factor of a length or a limit from which on it is stated as a difference."""
 
 OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
 """The columns of the table with the best plan of each kind of evidence."""
@@ -54,6 +106,7 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     kinds, columns = best_of_kinds(ranked), _columns(ranked, limits, lengths)
+    chips, published = _chips(problem, ranked), _published(problem, best)
     costs = {"million_tokens": lambda plan, hourly: plan.per_million_tokens(hourly / HOUR, lengths.osl)}
     tables = [
         _table("Plans", columns, listed(ranked, q.top)),
@@ -67,8 +120,8 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
         evaluator="plan-serve",
         title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
-        answers=tuple(_answers(problem, ranked, kinds)),
-        assumptions=tuple(_assumptions(best, q, lengths, rejected)),
+        answers=tuple(_answers(problem, best, kinds, chips, published)),
+        assumptions=tuple(_assumptions(best, q, lengths, rejected, chips, published)),
         figures_used=_figures_used(best),
         tables=tuple(one for one in tables if one is not None),
         suggestions=(
@@ -161,9 +214,10 @@ def _pools(plan: FleetPlan) -> str:
     return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
 
 
-def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence[FleetPlan]) -> Iterator[Answer]:
+def _answers(
+    problem: FleetProblem, best: FleetPlan, kinds: Sequence[FleetPlan], chips: Answer, published: NearestFleet | None
+) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
-    best = ranked[0]
     state, kind = best.state, best.evidence.kind
     of = "of the trace" if lengths.trace is not None else "of random requests"
     which = f"{limits.percentile:g}th percentile in a simulation {of}"
@@ -191,7 +245,7 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
     yield from _errors(problem, best)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
-    yield _chips(problem, ranked)
+    yield chips
     yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))
     if best.before is not None:
         yield Answer("prefill_replicas", best.fleet.prefills, note=_deployment(best.before))
@@ -205,6 +259,12 @@ def _answers(problem: FleetProblem, ranked: Sequence[FleetPlan], kinds: Sequence
     median = best.percentiles(50.0, lengths)
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
+    if published is not None:
+        fleet, single = published.fleet, sum(count for _, count in best.pools) == 1
+        ours = f"{'one system of ' if single else ''}{best.chips:,.0f}"
+        theirs = f"{float(f'{published.chips:.2g}'):,.15g} chips"
+        text = f"{theirs}, here {ours}: {fleet.model} on {fleet.hardware.partition('-')[0]}, MFU {fleet.mfu:.0f} %"
+        yield Answer("published_fleet", text, note="at the MFU of that fleet by 2 FLOP per parameter and token")
     yield from best_supported(kinds, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
 
@@ -323,8 +383,16 @@ def _curve(plan: FleetPlan, limits: RequestLimits) -> Table:
 
 
 def _assumptions(
-    best: FleetPlan, q: PlanServingQuestion, lengths: Lengths, rejected: Sequence[tuple[str, str]]
+    best: FleetPlan,
+    q: PlanServingQuestion,
+    lengths: Lengths,
+    rejected: Sequence[tuple[str, str]],
+    chips: Answer,
+    published: NearestFleet | None,
 ) -> Iterator[Assumption]:
+    if published is not None and published.differences:
+        value = "outside the interval of the plan" if published.outside(best, chips) else "differs from the plan"
+        yield Assumption("published_fleet", value, "; ".join(published.differences), first=True)
     if lengths.trace is None:
         yield Assumption("arrivals", "Poisson", "independent requests at a constant mean rate, spread over replicas")
     else:
