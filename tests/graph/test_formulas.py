@@ -57,7 +57,10 @@ def test_values(formula, low, high) -> None:
     [
         ("nothing:spec.dies", "no document is named 'nothing' (in the formula 'nothing:spec.dies')"),
         ("torn:spec.dies x 2", "torn has errors (in the formula 'torn:spec.dies x 2')"),
-        ("bad:spec.memory.bandwidth", "bad:spec.memory.bandwidth has errors (in the formula 'bad:spec.memory.bandwidth')"),
+        (
+            "bad:spec.memory.bandwidth",
+            "bad:spec.memory.bandwidth has errors (in the formula 'bad:spec.memory.bandwidth')",
+        ),
         ("one:spec.memory", "one has no figure at spec.memory (in the formula 'one:spec.memory')"),
         ("spec.memory", "box.4xlarge has no figure at spec.memory (in the formula 'spec.memory')"),
         (
