@@ -107,6 +107,9 @@ def test_known_architectures_that_are_not_read_have_a_reason():
 def test_a_default_is_noted():
     stated = imported(LLAMA)
     assert () == stated.notes
+    assert "num_key_value_heads" == refused(
+        {k: v for k, v in CLASSES["mixtral"]["config"].items() if k != "num_key_value_heads"}
+    )
     without = imported({k: v for k, v in LLAMA.items() if k != "tie_word_embeddings"})
     assert stated.model == without.model
     assert ["tie_word_embeddings" in note and "false" in note for note in without.notes] == [True]

@@ -189,7 +189,7 @@ ARCHITECTURES: Mapping[str, Fields | Callable[[Config], Fields]] = {
     },
     "gpt_neox": {
         "ignore": "use_parallel_residual", "norm": "layer", "network": _PLAIN,
-        "attention": {"bias": ("attention_bias", True, "all")},
+        "attention": {"kv_heads": None, "bias": ("attention_bias", True, "all")},
     },
     "gpt_oss": {
         "ignore": "experts_per_token", "windows": {"default": 128, "every": 2},
@@ -290,7 +290,8 @@ ARCHITECTURES: Mapping[str, Fields | Callable[[Config], Fields]] = {
             "do_layer_norm_before": True, "_remove_final_layer_norm": False, "layer_norm_elementwise_affine": True,
             "word_embed_proj_dim": lambda c: c.count("hidden_size"), "enable_bias": True,
         },
-        "tied": True, "norm": "layer", "positions": "learned", "attention": {"bias": "all"}, "network": _PLAIN | {"width": "ffn_dim"},
+        "tied": True, "norm": "layer", "positions": "learned",
+        "attention": {"kv_heads": None, "bias": "all"}, "network": _PLAIN | {"width": "ffn_dim"},
         "fixed": {"context": lambda c: c.count("max_position_embeddings") + 2},
         "notes": ("The matrix of positions has two more rows than max_position_embeddings.",),
     },

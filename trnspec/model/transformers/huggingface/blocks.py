@@ -95,10 +95,13 @@ def falcon_kv_heads(c: Config) -> int | str:
     return "num_kv_heads" if c.flag("new_decoder_architecture") or not one else 1
 
 
-def mpt_kv_heads(c: Config) -> int | str:
-    """The key of the heads of keys and values; one head of multi-query attention where it is missing (MPT)."""
-    one = c.get("attn_config.attn_type", None) == "multiquery_attention"
-    return 1 if one and not c.get("attn_config.kv_n_heads", None) else "attn_config.kv_n_heads"
+def mpt_kv_heads(c: Config) -> int | str | None:
+    """The key of the heads of keys and values, which grouped-query attention needs; otherwise the number (MPT)."""
+    key = "attn_config.kv_n_heads"
+    kind = c.get("attn_config.attn_type", "multihead_attention")
+    if c.get(key, None) or kind == "grouped_query_attention":
+        return key
+    return 1 if kind == "multiquery_attention" else None
 
 
 def falcon_norms(c: Config) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from trnspec.model.transformers.huggingface.config import Config, ConfigError
+from trnspec.model.transformers.huggingface.config import REQUIRED, Config, ConfigError
 from trnspec.model.transformers.model import Attention, Experts, FeedForward
 
 if TYPE_CHECKING:
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 Bias = Literal["none", "qkv", "all"]
 NO_WINDOW: Fields = {}
+_KV_HEADS_OF_QUERIES = frozenset(
+    """
+    afmoe apertus arcee cohere cohere2 falcon granite granitemoe granitemoehybrid granitemoeshared hunyuan_v1_dense llama
+    nemotron olmo2 olmo3 olmoe phi phi3
+    """.split()  # noqa: SIM905  # as the keys that are ignored
+)
+"""Architectures with as many heads of keys and values as of queries by default; published files of others state them."""
 
 
 def outline(
@@ -59,14 +66,16 @@ def by_heads(  # the keys of each architecture
         bias: Which projections have a bias; or the key that says so, its default, and which.
         size: The default of ``head_dim`` where the class has one.
         heads: The key of the query heads.
-        kv_heads: The heads of keys and values or the key of them; the query heads where it is missing or null, or without a key.
+        kv_heads: The heads of keys and values or the key of them; the query heads where it is null, or without a key, and
+            where it is missing if the class has no other default.
         head_dim: The key of the size of a head.
         hidden: The key of the hidden size.
         rest: Further fields of the attention.
     """
     count = c.count(heads)
     if isinstance(kv_heads, str):
-        kv_heads = c.count(kv_heads) if c.get(kv_heads, None) else None
+        default = count if c.architecture in _KV_HEADS_OF_QUERIES else REQUIRED
+        kv_heads = c.count(kv_heads, default) if c.values.get(kv_heads, default) is not None else None
     stated = head_dim if head_dim and (size or c.get(head_dim, None)) else None
     return Attention(
         heads=count,
