@@ -98,9 +98,6 @@ def test_machine_from_standard_input(here, monkeypatch) -> None:
     assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
 
 
-# Values without a recent source.
-
-
 def listed(here: Here, *args: str) -> dict[str, object]:
     done = here("audit", "--stale", *args, "--format", "json")
     assert done.status == 0

@@ -96,17 +96,11 @@ def test_page(here) -> None:
     assert "\x1b" not in done.out
 
 
-# Refusals and misuse.
-
-
 def test_refusal(here) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--times", "65")
 
     assert (1, "") == (done.status, done.out)
     assert "trnspec: sweep: does-not-fit: 65 times are too many\n  at: times\n" == done.err
-
-
-# Sweeps.
 
 
 def test_sweep(here) -> None:

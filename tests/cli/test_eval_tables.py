@@ -37,9 +37,6 @@ def heads(text: str) -> list[str]:
     return text.splitlines()[0].split(",")
 
 
-# Bounds.
-
-
 def test_a_sweep_of_training(here) -> None:
     done = here(*TRAINING, "--tp", "32", "--calibration", "auto,none")
     words = done.out.splitlines()
@@ -53,9 +50,6 @@ def test_a_sweep_of_training(here) -> None:
     assert text.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
-# The columns of a CSV.
-
-
 def test_refused_row_has_no_defaulted_inputs(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)
@@ -64,9 +58,6 @@ def test_refused_row_has_no_defaulted_inputs(here) -> None:
     assert ("", "trainium1-neuron", "32") == (second["refused"], second["calibration"], second["tp"])
     assert [second, first] == reversed_
     assert list(first) == list(reversed_[0])
-
-
-# Tables in CSV.
 
 
 def test_a_table_of_a_sweep(here) -> None:
@@ -98,9 +89,6 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
         assert {n: again[n][name] for n in ("step_time", "mfu")} == {n: answers[n][name] for n in ("step_time", "mfu")}
     assert lines_.replace(" \\\n ", "") in here(*SEARCH, "--top", "1", *more, "--full").out, "a wide page has one line"
     assert (answers["step_time"]["high"] is None) == ("none" in more)
-
-
-# What has no room.
 
 
 @pytest.mark.parametrize("args", [SEARCH, ("eval", "roofline", "--on", "trainium1", "--model", "llama-3.1-8b")])

@@ -22,9 +22,6 @@ def test_page_of_a_code(here, code) -> None:
     assert result.out.split() == written.out.removeprefix("# ").split()
 
 
-# Kinds and fields.
-
-
 def field_lines(page: str) -> dict[str, str]:
     """The type of each field on a page, by its path."""
     heads = (line.strip().partition("  ") for line in page.splitlines() if line.startswith("  ") and line[2] != " ")

@@ -88,9 +88,6 @@ def test_idle_waivers(here) -> None:
     assert [text(number, after) for number, (_, after) in enumerate(WAIVERS)] == [file.read_text() for file in files]
 
 
-# Baselines.
-
-
 def test_baseline(here) -> None:
     """Lines may change; a second finding of the same place is new; what was corrected is listed."""
     file = here.folder / "chips" / "acme.yaml"
@@ -115,9 +112,6 @@ def test_baseline(here) -> None:
     assert "no longer occurs: TRN101 of Chip/acme at spec.dma.engnes" == new.err.splitlines()[0]
 
 
-# Files of other programs.
-
-
 def test_files_of_other_programs_are_skipped(here) -> None:
     (here.folder / "models").mkdir()
     (here.folder / "models" / "schema.yml").write_text("version: 2\nmodels: []\n")
@@ -137,9 +131,6 @@ def test_the_hook_checks_a_document_with_a_wrong_version(here, version) -> None:
 
     assert 1 == done.status
     assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN101", "TRN102", "TRN107", "TRN108"}
-
-
-# Sources that are missing.
 
 
 def test_a_missing_source_is_written_to_be_filled_in(here) -> None:

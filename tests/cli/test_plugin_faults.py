@@ -99,9 +99,6 @@ def test_sound_catalogs_are_silent(site) -> None:
     assert ["", ""] == [site.run(*args).err for args in ASKED[:2]]
 
 
-# Catalogs of the user.
-
-
 def own(site: Site, text: str) -> None:
     """A catalog with a trainium2 of its own."""
     for file, content in {"sources/acme-page.yaml": PAGE, "chips/trainium2.yaml": text}.items():

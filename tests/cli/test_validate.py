@@ -17,9 +17,6 @@ def here(here_bad):
     return here_bad
 
 
-# What is checked.
-
-
 def test_default_target_is_the_shipped_catalog(here) -> None:
     result = here("validate", "--format", "json")
     files = len(list((ROOT / "catalog").rglob("*.yaml")))
@@ -45,9 +42,6 @@ def test_endless_standard_input(tmp_path: Path) -> None:
     assert {("TRN012", None)} == marks(done.stdout.decode())
 
 
-# Formats.
-
-
 def test_junit(here) -> None:
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "Straße"), encoding="utf-8")
     text = here("validate", "bad", "--format", "junit").out
@@ -60,9 +54,6 @@ def test_junit(here) -> None:
 @pytest.mark.parametrize(("path", "status"), [("wire.yaml", 0), ("bad", 1)])
 def test_status_is_the_same_in_every_format(here, kind, path, status) -> None:
     assert status == here("validate", path, "--format", kind).status
-
-
-# Options.
 
 
 @pytest.mark.parametrize(
@@ -107,9 +98,6 @@ def test_table(here) -> None:
     assert "16 x trainium1" in rows["trn1.32xlarge"]
     assert ["3.04", "512", "13.12"] == rows["trn1.32xlarge"].split()[-3:]
     assert "no findings" in result.out.splitlines()[-1]
-
-
-# Settings.
 
 
 SHIPPED = sum(validate().report.checked.values())

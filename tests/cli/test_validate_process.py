@@ -19,9 +19,6 @@ def here(here_bad):
     return here_bad
 
 
-# Colour.
-
-
 def test_colour_at_a_terminal(here) -> None:
     assert "\x1b[1;31merror\x1b[0m" in at_a_terminal("validate", "bad", cwd=here.folder).out
 
@@ -39,9 +36,6 @@ def test_no_colour_at_a_terminal(here, args, env) -> None:
 
 def test_no_colour_in_a_pipe(here) -> None:
     assert "\x1b" not in forked("validate", "bad", cwd=here.folder, path=here.folder, TERM="xterm").out
-
-
-# The world.
 
 
 @pytest.mark.parametrize(

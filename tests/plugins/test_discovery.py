@@ -145,9 +145,6 @@ def test_two_distributions_with_one_plugin(site) -> None:
     assert reported in " ".join(done.out.split())
 
 
-# Choosing.
-
-
 def test_plugins_are_chosen_by_name(site) -> None:
     for name in ("one", "two"):
         site.plugin(name)
@@ -177,9 +174,6 @@ def test_misuse(site, args, env, message) -> None:
     assert message in done.err
 
 
-# What is not asked.
-
-
 @pytest.mark.parametrize("args", [["--version"], ["explain", "TRN402"]])
 def test_some_commands_import_no_plugin(site, args) -> None:
     site.add("bad", "raise ValueError")
@@ -200,9 +194,6 @@ def test_codes_of_plugins_are_explained(site) -> None:
 def test_trnspec_is_not_listed_as_a_plugin() -> None:
     assert "trnspec" in {e.name for e in importlib.metadata.entry_points(group=GROUP)}
     assert "trnspec" not in {e.name for e in installed()}
-
-
-# Many.
 
 
 def test_the_choice_ends_with_its_context() -> None:

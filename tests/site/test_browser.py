@@ -59,6 +59,7 @@ def test_first_page(opened) -> None:
         ("Chip", "cores.core ~ v4", ["trainium3"]),
         ("Chip", "nothing", []),
         ("UltraServer", "chips > 64", ["trn3-gen2-ultraserver"]),
+        ("UltraServer", "trn3, memory.capacity > 10,000 GiB", ["trn3-gen2-ultraserver"]),
         ("Server", "trn2, chips = 16", ["trn2.48xlarge", "trn2u.48xlarge"]),
     ],
 )
@@ -122,6 +123,15 @@ def test_formula_as_a_column(opened, formula, unit, expected) -> None:
     assert unit == "".join(page.locator("#table thead th:last-child small").all_inner_texts())
 
 
+def test_formula_of_different_units(opened) -> None:
+    page = opened("index.html#kind=Chip")
+    page.fill("#add", "memory.capacity + memory.bandwidth")
+    page.press("#add", "Enter")
+
+    assert page.inner_text("#status") == "GiB and TB/s cannot be added or subtracted"
+    assert "cols=" not in page.url
+
+
 def test_chart_of_a_column(opened) -> None:
     """Bars in the order of the table, with lengths in proportion to the values; the choice is in the address."""
     page = opened("index.html#kind=Chip")
@@ -141,6 +151,9 @@ def test_chart_of_a_column(opened) -> None:
 
     again = opened(page.url.rpartition("/")[2])
     assert again.locator("#figure .bar").count() == 3
+    again.set_viewport_size({"width": 360, "height": 700})
+    tops = "all => all.map((node) => node.getBoundingClientRect().top)"
+    assert again.locator("#figure a").evaluate_all(tops) == again.locator("#figure .num").evaluate_all(tops)
     again.select_option("#chart", "")
     assert not again.locator("#figure").is_visible()
 
@@ -158,6 +171,10 @@ def test_comparison(opened) -> None:
     assert ["trn1.32xlarge", "trn2.48xlarge"] == page.locator("#table thead a").all_inner_texts()
     assert 10 < differing < every
     assert "local_storage" not in page.locator("#table tbody th").all_inner_texts()
+    page.go_back()
+    assert len(names(page)) > 20
+    page.go_forward()
+    assert page.locator("#table tbody tr").count() == differing
     page.click("#compare")
     assert len(names(page)) > 20
 
@@ -249,14 +266,32 @@ def test_details_of_a_value(opened, way) -> None:
 
 @pytest.mark.parametrize("path", ["index.html", "document/trainium2.html"])
 def test_print(opened, path) -> None:
-    page = opened(path, color_scheme="dark")
+    page = opened(path, color_scheme="dark", viewport={"width": 740, "height": 1000})
     page.emulate_media(media="print")
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 740
 
     assert "rgb(255, 255, 255)" == page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert [] == page.locator("header nav, .tools, .yaml").evaluate_all(
         "all => all.filter((n) => n.checkVisibility()).map((n) => n.className)"
     )
     assert page.is_visible("table")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_numbers_are_aligned(opened, width) -> None:
+    page = opened("index.html#kind=UltraServer&cols=chips", viewport={"width": width, "height": 700})
+
+    assert 1 == len(
+        set(page.locator("#table td summary").evaluate_all("all => all.map((n) => n.getBoundingClientRect().right)"))
+    )
+
+
+def test_rows_look_alike_whatever_their_figure_is_called(opened) -> None:
+    page = opened("document/trn1.32xlarge-capacity-block.html")
+    colors = page.locator("tbody tr[id]").evaluate_all("all => all.map((row) => getComputedStyle(row).color)")
+
+    assert page.locator("#status").count() == 1 == len(set(colors))
 
 
 def test_without_scripts(opened) -> None:
@@ -294,8 +329,13 @@ def test_no_violation(opened, axe, page, how) -> None:
     """Contrast of texts, names of controls, landmarks and headings among others; the background follows the scheme."""
     shown = opened(page, **how)
     size = shown.viewport_size
-    shown.set_viewport_size({"width": 360, "height": 700})
-    assert shown.evaluate("document.documentElement.scrollWidth") <= 360  # only tables are wider than the window
+    for width in (360, 768, 1024, 1280):
+        shown.set_viewport_size({"width": width, "height": 700})
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        assert (
+            shown.locator(".scroll:has(.stack)").evaluate_all("all => all.filter((n) => n.scrollWidth > n.clientWidth)")
+            == []
+        )
     shown.set_viewport_size(size)
     shown.evaluate(ALIKE)
     # It would load the style sheets a second time, which a browser forbids for files.

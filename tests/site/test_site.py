@@ -123,18 +123,22 @@ def test_rows_of_the_table_end_with_a_value(data) -> None:
     assert [] == [at for at in paths if at.startswith("ratios.") or at.endswith("note")]
 
 
-def test_scores_of_calibrations() -> None:
+def test_scores_of_calibrations(pages) -> None:
     """Each group of figures with rows and a mean error, of the chip that was measured."""
+    times = {"training": "step time", "inference": "TPOT", "collectives": "collective"}
     expected = {}
     for node in GRAPH.of(Calibration):
         stated = {f.at: f.text for f in facts(GRAPH, node) if f.text}
         for group in {at.rpartition(".")[0] for at in stated} - {""}:
             figures = {name: stated[f"{group}.{name}"] for name in COLUMNS if f"{group}.{name}" in stated}
             if {"rows", "mean"} <= figures.keys():
-                expected[node.name, stated["chip"], group] = figures
+                part = {"spread": times[stated["of"]], "first": "TTFT"}.get(group, "collective, server")
+                expected[node.name, stated["chip"], part] = figures
     found = scores(entry(GRAPH, node) for node in (*GRAPH.of(Calibration), *GRAPH.of(Server)))
     assert expected == {(s.name, s.chip, s.part): {k: v.text for k, v in s.values.items()} for s in found}
     assert len(expected) > 10
+    row = pages["accuracy.html"].partition('"document/trainium1-neuron.html"')[2].partition("</tr>")[0]
+    assert ["7", "16.1 %", "14.6 %", "26.9 %", "80.0 %"] == re.findall("<summary>(.*?)</summary>", row)
 
 
 def test_disputed_figures_of_the_first_page(pages) -> None:

@@ -9,10 +9,14 @@ from attrs import frozen
 from trnspec.site.document_values import DocumentValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from trnspec.site.document_values import Entry
 
+_TIMES = {"training": "step time", "inference": "TPOT", "collectives": "collective", "kernels": "kernel"}
+"""What ``spread`` describes, by what was measured."""
+_GROUP = ("phase", "scale", "models")
+"""Fields that name a group of rows."""
 COLUMNS = ("rows", "mean", "median", "worst", "coverage")
 
 
@@ -23,7 +27,7 @@ class Score:
     Attributes:
         name: The calibration.
         chip: The chip that was measured.
-        part: The group of figures: ``spread``, ``first``.
+        part: What was measured: ``step time``, ``TTFT``, ``collective, server``.
         values: The figures by the last step of their path; those of :data:`COLUMNS` that are known.
     """
 
@@ -39,11 +43,24 @@ def scores(entries: Iterable[Entry]) -> list[Score]:
     for each in entries:
         if each.node.kind != "Calibration":
             continue
+        texts = {v.at: v.text for v in each.stated}
         groups: dict[str, dict[str, DocumentValue]] = {}
         for value in each.stated:
             group, _, last = value.at.rpartition(".")
             if last in COLUMNS and group:
                 groups.setdefault(group, {})[last] = value
-        chip = next((v.text for v in each.stated if v.at == "chip"), "")
-        result += [Score(each.node.name, chip, g, v) for g, v in groups.items() if "rows" in v and "mean" in v]
+        chip = texts.get("chip", "")
+        result += [
+            Score(each.node.name, chip, _part(group, texts), values)
+            for group, values in groups.items()
+            if "rows" in values and "mean" in values
+        ]
     return result
+
+
+def _part(group: str, texts: Mapping[str, str]) -> str:
+    if group == "first":
+        return "TTFT"
+    if group == "spread":
+        return _TIMES[texts["of"]]
+    return ", ".join(texts[f"{group}.{name}"] for name in _GROUP if f"{group}.{name}" in texts)

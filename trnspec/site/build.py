@@ -130,7 +130,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"web": _web, "wrapped": _wrapped, "cell": shown}
+    environment.filters |= {"web": _web, "wrapped": _wrapped, "command": _command, "cell": shown}
     return environment
 
 
@@ -144,6 +144,14 @@ def _wrapped(path: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(".<wbr>").join(escape(step) for step in path.split("."))
+
+
+def _command(text: str) -> Markup:
+    """A command that may break between its words only, not at the hyphens of its options."""
+    from markupsafe import Markup
+
+    words = Markup(" ").join(Markup("<span>{}</span>").format(word) for word in text.split(" "))
+    return Markup('<code class="command">{}</code>').format(words)
 
 
 def _drawings(graph: Graph, entries: Sequence[Entry]) -> dict[str, str]:

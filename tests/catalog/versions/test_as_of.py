@@ -58,9 +58,6 @@ def at(date: str, *claims: str, **more: str) -> tuple[str, str] | None:
     return None if figure is None else (figure.value.text, figure.source_name)
 
 
-# When a source counts.
-
-
 @pytest.mark.parametrize(
     ("date", "last"), [("2023", "2023-12-31"), ("2023-04", "2023-04-31"), ("2023-04-15", "2023-04-15")]
 )
@@ -85,9 +82,6 @@ def test_refuses_invalid_date(date) -> None:
         whole().then(date)
 
 
-# Who is believed.
-
-
 def test_the_newest_claim_before() -> None:
     claims = (claim("old", "7 us", "superseded"), claim("mid", "8 us", "superseded"))
 
@@ -101,9 +95,6 @@ def test_a_third_party_decides_only_where_the_publisher_said_nothing() -> None:
     assert ("7 us", "blog") == at("2023-10", claim("blog", "7 us", "superseded"))
 
 
-# What nothing adopts today.
-
-
 def test_as_of_a_withdrawn_figure() -> None:
     """It is adopted again until the page appeared that the document is of."""
     more = {"spec": "{connects: chips}", "metadata": "source: new"}
@@ -111,9 +102,6 @@ def test_as_of_a_withdrawn_figure() -> None:
     assert ("7 us", "mid") == at("2024-05", claim("mid", "7 us", "superseded"), **more)
     assert None is at("2024-06", claim("mid", "7 us", "superseded"), **more)
     assert None is at("2024-05", claim("mid", "7 us"), **more)
-
-
-# Documents.
 
 
 def chips(capacity: str) -> str:
@@ -138,9 +126,6 @@ def test_unknown_document_error() -> None:
     for ask in (lambda: catalog["part"], lambda: catalog.chips["part"]):
         with pytest.raises(UnknownNameError, match=r"part was not known by 2023-05: spec\.memory\.capacity was first"):
             ask()
-
-
-# The shipped catalog.
 
 
 def test_future_date_gives_whole_catalog() -> None:

@@ -100,7 +100,7 @@
     const a = evaluate(tree.left, doc, units), b = evaluate(tree.right, doc, units);
     if (!a || !b) return null;
     if (tree.sign === "+" || tree.sign === "-") {
-      if (a.base !== b.base) return null;
+      if (a.base !== b.base) throw new Error(`${a.symbol || a.value} and ${b.symbol || b.value} cannot be added or subtracted`);
       return tree.sign === "+"
         ? { ...a, value: a.value + b.value, low: a.low + b.low, high: a.high + b.high }
         : { ...a, value: a.value - b.value, low: a.low - b.high, high: a.high - b.low };
@@ -143,7 +143,7 @@
     view.compare = hash.get("compare") === "1" && view.pick.length > 1;
     view.diff = hash.get("diff") === "1";
   }
-  function write() {
+  function write(entry = "replaceState") {
     const hash = new URLSearchParams();
     if (view.kind !== "systems") hash.set("kind", view.kind);
     if (view.q) hash.set("q", view.q);
@@ -155,7 +155,7 @@
     if (view.compare) hash.set("compare", "1");
     if (view.diff) hash.set("diff", "1");
     const text = hash.toString();
-    if (text !== location.hash.slice(1)) history.replaceState(null, "", text ? `#${text}` : location.pathname.split("/").pop() || ".");
+    if (text !== location.hash.slice(1)) history[entry](null, "", text ? `#${text}` : location.pathname.split("/").pop() || ".");
   }
   function columns() {
     if (view.cols) return view.cols;
@@ -172,7 +172,7 @@
   // The filter: words and conditions between commas.
 
   function conditions() {
-    return view.q.split(",").map((part) => part.trim()).filter(Boolean).map((part) => {
+    return view.q.split(/,(?!(?<=\d,)\d{3}(?!\d))/).map((part) => part.trim()).filter(Boolean).map((part) => {
       const match = part.match(/^(.*?[\w)])\s*(>=|<=|!=|=|>|<|~)\s*(.+)$/);
       if (!match) {
         const words = part.toLowerCase().split(/\s+/);
@@ -230,6 +230,7 @@
   }
   const link = (name, at = "") => el("a", { href: `document/${name}.html${at ? `#${at}` : ""}` }, name);
   const sourceLink = (entry) => el("a", { href: `source/${entry[0]}.html` }, entry[0]);
+  const wrapped = (text) => text.split(/(?<=\.)/).flatMap((step) => [step, el("wbr")]);
   const verdict = (word) => el("span", { class: `verdict v-${word}` }, word);
   function card(text, rows) {
     const details = el("details", { class: "val" }, el("summary", {}, text));
@@ -326,8 +327,8 @@
       const mark = state ? (down ? " ▼" : " ▲") : "";
       const sort = () => { view.sort = key === text && !down ? `-${text}` : text; refresh(`sort:${text}`); };
       return el("th", { scope: "col", "aria-sort": state, class: right ? "num" : null },
-        el("button", { type: "button", "data-key": `sort:${text}`, onclick: sort }, text, mark),
-        drop ? el("button", { type: "button", class: "drop", "aria-label": `Remove column ${text}`, onclick: () => { view.cols = columns().filter((c) => c !== text); if (key === text) view.sort = ""; refresh("add"); } }, "×") : null,
+        el("span", { class: "head" }, el("button", { type: "button", "data-key": `sort:${text}`, onclick: sort }, ...wrapped(text), mark),
+          drop ? el("button", { type: "button", class: "drop", "aria-label": `Remove column ${text}`, onclick: () => { view.cols = columns().filter((c) => c !== text); if (key === text) view.sort = ""; refresh("add"); } }, "×") : null),
         unit ? el("small", {}, unit) : null);
     };
     const body = el("tbody");
@@ -449,7 +450,7 @@
     event.preventDefault();
     const text = $("add").value.trim();
     if (!text) return;
-    try { parse(text); } catch (error) { say(error.message, true); return; }
+    try { column(text, data.documents); } catch (error) { say(error.message, true); return; }
     view.cols = [...columns().filter((col) => col !== text), text];
     $("add").value = "";
     refresh();
@@ -460,7 +461,7 @@
   $("kind").addEventListener("change", () => { view.kind = $("kind").value; view.cols = null; view.sort = ""; refresh(); });
   $("chart").addEventListener("change", () => { view.chart = $("chart").value; refresh("chart"); });
   $("units").addEventListener("change", () => { view.units = $("units").value; refresh(); });
-  $("compare").addEventListener("click", () => { view.compare = !view.compare; refresh("compare"); });
+  $("compare").addEventListener("click", () => { view.compare = !view.compare; write("pushState"); refresh("compare"); });
   $("diff").addEventListener("change", () => { view.diff = $("diff").checked; refresh(); });
   $("reset").addEventListener("click", () => { view = initial(); $("q").value = ""; refresh(); });
   addEventListener("hashchange", () => { read(); $("q").value = view.q; refresh(); });
