@@ -59,6 +59,7 @@ from trnspec.perf.goodput import (
     spare_servers,
     total_interval,
 )
+from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -195,11 +196,12 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
             --price '30 USD/h'
     """
     goals = goals_of(question)
+    q = resolve_training(question)
     plans: list[RunPlan] = []
     refused: list[tuple[str, RefusalError]] = []
-    for on in question.on:
+    for on in q.on:
         try:
-            plans += _plans(catalog, question, on, goals)
+            plans += _plans(catalog, q, on, goals)
         except RefusalError as error:
             refused.append((on, error))
     if not plans:
@@ -212,13 +214,12 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     best = ranked[0]
     return page(
         catalog, question, goals, ranked, refused,
-        unmeasured=_unmeasured(catalog, question, goals, best), published=_published(catalog, question, goals, best),
+        unmeasured=_unmeasured(catalog, q, goals, best), published=_published(catalog, q, goals, best),
     )  # fmt: skip
 
 
-def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestRun | None:
+def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestRun | None:
     """The nearest published run, with the chip hours that the run would take at its MFU; ``None`` if no table has runs."""
-    q = resolve_training(question)
     estimator = training.estimator_of(catalog, q, on=best.systems, calibration="none")
     known = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
     if known is None:
@@ -230,6 +231,9 @@ def _published(catalog: Catalog, question: PlanTrainingQuestion, goals: Goals, b
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:
     """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
+    if is_bound(best):
+        # It is that of all layouts.
+        return None
     free = _plan(catalog, evolve(q, global_batch=best.layout.global_batch), best.systems, goals, measured=False)
     return free if free.step[0] * NOTABLE < best.step[0] else None
 
@@ -319,8 +323,9 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
             refused.append(error)
         return plans.get(count)
 
-    for power in _powers(catalog, q, name):
-        plan = evaluate(power)
+    most = max(1, MOST_CHIPS // int(lower(catalog.graph, name).chips))
+    for octave in range(most.bit_length()):
+        plan = evaluate(1 << octave)
         if plan is not None and not _pays(plan, plans):
             break
     if not plans:
@@ -348,13 +353,6 @@ def considered(low: int, high: int) -> Iterator[int]:
         yield count
 
 
-def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list[int]:
-    """The powers of two up to :data:`MOST_CHIPS`."""
-    q = resolve_training(question)
-    chips = training.estimator_of(catalog, q, on=name, calibration="none").system.chips
-    return [1 << octave for octave in range(max(1, MOST_CHIPS // int(chips)).bit_length())]
-
-
 def _pays(plan: RunPlan, plans: dict[int, RunPlan]) -> bool:
     """Whether a chip still does much of what it does on the best power of two; a bound after estimates does not show it."""
     if is_bound(plan) and not all(map(is_bound, plans.values())):
@@ -363,9 +361,8 @@ def _pays(plan: RunPlan, plans: dict[int, RunPlan]) -> bool:
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
 
 
-def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals, *, measured: bool = True) -> RunPlan:
+def _plan(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, *, measured: bool = True) -> RunPlan:
     """The run on one system, with the fastest of the global batches that come into question."""
-    q = resolve_training(question)
     estimator = training.estimator_of(catalog, q, on=on)
     seq, ranks = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE), int(estimator.system.ranks)
     optimal, given = optimal_batch(goals.tokens, seq), q.global_batch
@@ -374,13 +371,13 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
             f"global_batch: sequences are expected, such as {optimal:,}, not {given:,}, {given * seq:,} tokens per step"
         )
     batches = given_batches(given, ranks) if given else default_batches(optimal, ranks)
-    planned = partial(_planned, catalog, question, on, goals, estimator, seq=seq, measured=measured)
+    planned = partial(_planned, catalog, q, on, goals, estimator, seq=seq, measured=measured)
     return min(_feasible(partial(planned, batch=n) for n in batches), key=lambda plan: rank(plan, "time", goals))
 
 
 def _planned(  # the parts of a question
     catalog: Catalog,
-    question: PlanTrainingQuestion,
+    q: PlanTrainingQuestion,
     on: str,
     goals: Goals,
     estimator: Estimator,
@@ -398,7 +395,6 @@ def _planned(  # the parts of a question
     Raises:
         RefusalError: ``no-layout``, or a figure is not published.
     """
-    q = resolve_training(question)
     # A bound is that of all layouts.
     compared = measured and estimator.calibration.coverage > 0.0
     degrees = _degrees(catalog, estimator) if compared else {}
@@ -449,7 +445,7 @@ def _planned(  # the parts of a question
     if high is None or high <= WIDEST * low:
         return plan
     why = f"no estimate: run time spans a factor of {measure(high / low, digits=2)}; no losses: lower bound on time"
-    ideal = _plan(catalog, evolve(question, calibration="none", global_batch=batch), on, goals, measured=measured)
+    ideal = _plan(catalog, evolve(q, calibration="none", global_batch=batch), on, goals, measured=measured)
     return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 
 

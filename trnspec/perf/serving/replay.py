@@ -165,12 +165,12 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
     while following < len(lengths) or running:
         number, arrival = len(running), times[following]
         if arrival <= clock and number < most:
-            length = lengths[following]
+            length, end = lengths[following], following + 1
             shared = chunks * length if running else 0.0
-            # The prompts that wait share a pass as far as they have a place in it.
-            places = following + min(packed, most - number)
-            end = following + 1 if packed == 1 else min(bisect_right(times, clock), places)
-            length = length if packed == 1 else sum(lengths[following:end])
+            if packed > 1:
+                # The prompts that wait share a pass as far as they have a place in it.
+                end = min(bisect_right(times, clock), following + min(packed, most - number))
+                length = sum(lengths[following:end])
             ended = left <= 0.0
             if not ended and shared > 0.0:
                 # Steps that the prompt shares, until it ends or a running request does.
