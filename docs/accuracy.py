@@ -260,10 +260,10 @@ def targets(every: Sequence[Row]) -> list[str]:
         now = ", ".join(f"{name} {percent(getattr(errors, name))}" for name in target.bounds)
         missed = {n: getattr(errors, n) - bound for n, bound in target.bounds.items() if getattr(errors, n) >= bound}
         by = ", ".join(f"{name} by {100 * more:.1f} points" for name, more in missed.items())
-        lines.append([target.name, wanted, target.before, f"{now} of {errors.rows:,} rows", by and f"missed: {by}"])
+        lines.append([target.name, wanted, target.before, f"{now} of {errors.rows:,} rows", by])
         if missed:
             notes.append("- " + " ".join(filter(None, (f"**{target.name}**:", target.reason, largest(every, target)))))
-    heads = ["rows", "target", "before", "now, rows not in the fit", ""]
+    heads = ["rows", "target", "before", "now, rows not in the fit", "missed"]
     return [*table(heads, lines, 5), *(["Where a target is missed:", *notes] if notes else [])]
 
 

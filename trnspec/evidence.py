@@ -137,9 +137,10 @@ class GroupError(ShortRepr):
     models: str = ""
 
     def __str__(self) -> str:
-        """Text such as ``tpot 9.1% on 54 rows (cluster, dense)``."""
+        """Text such as ``TPOT 9.1% on 54 rows (cluster, dense)``."""
         of = ", ".join(filter(None, (self.scale, self.models)))
-        return f"{self.phase} {self.mean:.1%} on {self.rows} rows" + (f" ({of})" if of else "")
+        phase = self.phase.upper() if self.phase in ("tpot", "ttft") else self.phase
+        return f"{phase} {self.mean:.1%} on {self.rows} rows" + (f" ({of})" if of else "")
 
 
 @frozen(kw_only=True, repr=False)

@@ -87,8 +87,10 @@ def test_prices_for_programs(here) -> None:
     assert "karpenter-pricing-2026-07" in rows["sources"]
 
 
-def test_missing_figures(here, tmp_path) -> None:
+def test_missing_figures(here, tmp_path, monkeypatch) -> None:
     (tmp_path / "less.yaml").write_text("change:\n  trainium1: {links: null}\n")
     out = here("show", "trainium1", "--overlay", "less.yaml").out
 
     assert ["no", "source", "links.bandwidth.both"] in lines(out)
+    monkeypatch.setenv("COLUMNS", "40")  # where not all figures are shown
+    assert "no source" not in here("show", "trainium2").out

@@ -118,8 +118,8 @@ def command(files: tuple[str, ...], **options: Any) -> None:
     others describe the parallelism. A measured deployment is a row of kind infer: model, hardware, n_chips, tp, isl,
     batch_conc, precision and tpot_ms are required; osl is with continuous batching; ttft_ms is fitted too. A measured
     collective is a row of kind collective: hardware, n_chips, collective, size_bytes and time_us are required. All columns are described in
-    docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
-    fit, and of fits that held out the model of each row.
+    docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors of the fit
+    are printed, and those of fits without the model of each row.
 
     A fit starts from the nearest calibration. For each parameter it prints the value of that prior, and how much the rows narrow
     it: 0% is the prior, 100% the rows alone. A warning lists the parameters that the rows do not determine.

@@ -36,13 +36,13 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 @documented(
     "measure",
     ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
-    ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
+    ("trnspec measure --device cpu --ranks 2", "Try it on the CPU, in seconds:"),
     ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
     ("trnspec measure --device cpu --only copy --small", "Copies within device memory, with small sizes:"),
 )
 @option("--device", "Measurements", "What to measure; a GPU if any.", type=click.Choice(["cuda", "cpu"]))
 @option("--only", "Measurements", "Measure only this; may be repeated.", multiple=True, type=click.Choice(PARTS))
-@option("--small", "Measurements", "Small shapes and few repetitions: seconds, not minutes; always so on a processor.")
+@option("--small", "Measurements", "Small shapes and few repetitions: seconds, not minutes; always so on the CPU.")
 @option(
     "--ranks N",
     "Measurements",

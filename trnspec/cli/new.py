@@ -256,7 +256,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
             stub,
             (
                 f"trnspec new {kind.name.lower()} --stub --output NAME.yaml",
-                "The same as a file, which names the document:",
+                "The same, written to a file; its name is that of the document:",
             ),
             (f"trnspec explain {kind.name}", "The paths of its values, with types and units:"),
         ),

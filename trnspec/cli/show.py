@@ -301,12 +301,14 @@ def _screen(
     disputes = sorted(_disputes(node_facts), key=lambda d: d.severity)
     open_ = sum(d.severity == 0 for d in disputes)
     rows.sort(key=lambda r: r.rank)
+    known = {at for row in rows for at in _paths(row.at)}
+    missing = [at for at in _EXPECTED if at not in known] if isinstance(node.spec, Chip) else []
     unresolved = {at for d in disputes[:open_] for at in _paths(d.at)}
     rows.sort(key=lambda r: unresolved.isdisjoint(_paths(r.at)))  # their adopted values are always shown
     shown_disputes = len(disputes)
     shown_rows = min(len(rows), SCREEN)
     while True:
-        blocks = _blocks(node, heading, rows[:shown_rows], disputes[:shown_disputes])
+        blocks = _blocks(heading, missing, rows[:shown_rows], disputes[:shown_disputes])
         blocks.append(_rest(node, node_facts, len(rows) - shown_rows, disputes[shown_disputes:]))
         excess = lines_of(blocks) - SCREEN
         if excess <= 0 or shown_rows <= 1:
@@ -318,7 +320,9 @@ def _screen(
             shown_rows = max(shown_rows - max(excess // 2, 1), 1)  # a row may have two lines
 
 
-def _blocks(node: Node[Any], heading: str, rows: Sequence[_ShownLine], disputes: Sequence[_Dispute]) -> list[Block]:
+def _blocks(
+    heading: str, missing: Sequence[str], rows: Sequence[_ShownLine], disputes: Sequence[_Dispute]
+) -> list[Block]:
     columns = [
         Column("figure", wrap=True, keep=True),
         Column("value", wrap=True, keep=True),
@@ -328,8 +332,7 @@ def _blocks(node: Node[Any], heading: str, rows: Sequence[_ShownLine], disputes:
     blocks: list[Block] = [heading]
     rows = sorted(rows, key=lambda r: r.rank)
     blocks.append(_filled(columns, [(r.at, r.text, r.interval, r.date) for r in rows]))
-    shown = {at for row in rows for at in _paths(row.at)}
-    if isinstance(node.spec, Chip) and (missing := [at for at in _EXPECTED if at not in shown]):
+    if missing:
         blocks.append(wrapped("no source    ", ", ".join(missing), width()))
     if disputes:
         names = (Column("disputed", wrap=True, keep=True), Column("verdict: values of other sources", wrap=True))

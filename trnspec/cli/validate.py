@@ -73,12 +73,12 @@ if TYPE_CHECKING:
 @option(
     "--watch watching",
     "Watch",
-    "Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
+    "Keep running, and check again when a document, a table or the settings change; print new and resolved findings.",
 )
 @option(
     "--interval SECONDS",
     "Watch",
-    "How often files are looked at; less often where that takes long.",
+    "Time between two checks for changes; longer if a check takes long.",
     type=click.FloatRange(min=0.05, max=3600),
     default=0.5,
 )

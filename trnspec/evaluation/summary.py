@@ -83,7 +83,7 @@ _SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 def shortened(text: str, size: int) -> str:
     """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
 
-    Intervals are left out first, no text ends within brackets, and a clause that fills less than half of the columns says too
+    Intervals are left out first, no text ends within brackets, and a clause that fills less than a third of the columns says too
     little. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
     ``compute-bound (69 %)``.
     """
@@ -97,9 +97,9 @@ def shortened(text: str, size: int) -> str:
     ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
     for end in ends:
         short = _OPENED.sub("", whole[:end]) + tail
-        if columns_of(short) <= size and (tail or columns_of(short) >= size / 2):
+        if columns_of(short) <= size and (tail or columns_of(short) >= size / 3):
             return short
-    return _OPENED.sub("", wrapped("", whole, size).partition("\n")[0])
+    return _OPENED.sub("", wrapped("", whole, size).partition("\n")[0]).rstrip(":,;")
 
 
 def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Collectives between the devices of one server: NCCL between GPUs, Gloo between processes of a processor."""
+"""Collectives between the devices of one server: NCCL between GPUs, Gloo between processes on the CPU."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def device_of(kind: DeviceKind | None = None) -> Device:
     module = torch()
     available = module.cuda.is_available()
     if kind == "cuda" and not available:
-        raise UsageError("PyTorch sees no CUDA device; --device cpu measures the processor")
+        raise UsageError("PyTorch sees no CUDA device; --device cpu measures the CPU")
     facts = {"PyTorch": str(module.__version__), "Python": platform.python_version(), "system": platform.platform()}
     if available and kind != "cpu":
         facts |= {"CUDA": str(module.version.cuda)} | _driver()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.diagnostics import unknown_name
+from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import joined
 from trnspec.graph.provenance import Stated, claims_at, figures
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of
@@ -162,7 +163,7 @@ def differences(
     """The differences between two graphs.
 
     Raises:
-        UnknownNameError: Neither side has a document of a name; the message lists the nearest.
+        UnknownNameError: Neither side has a document of a name; the message lists the nearest, or why it is not there.
     """
     chosen = _chosen(old, new, names, unknown)
     unread = {n: file for side in (old, new) for n, file in side.broken.items() if not chosen or n in chosen}
@@ -193,6 +194,8 @@ def _chosen(
     for name in names:
         if name not in known:
             raise unknown_name(f"neither side has a document named {name!r}", name, known)
+        if all(name in lacking for lacking in unknown):
+            raise UnknownNameError(f"neither side has {name}: {unknown[1][name]}")
         # A name may be an alias on one side and a document of its own on the other.
         chosen |= {side.aliases.get(name, name) for side in (old, new)}
     return chosen
