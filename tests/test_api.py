@@ -48,9 +48,6 @@ def marks(*paths: str | Path, **settings) -> set[tuple[str, str]]:
     return {(d.where.file, d.code) for d in report.diagnostics}
 
 
-# Context.
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A copy of the catalog, and the reading of each file, once."""
@@ -144,9 +141,6 @@ def test_catalogs_of_plugins_are_context(tmp_path: Path) -> None:
     assert theirs / "links" / "wire.yaml" in map(Path, select([str(tmp_path / "mine.yaml")], known, Settings()).context)
     assert "theirs" == owners(Registry.of([KNOWN.plugins[0], known.plugins[-1]]))(str(theirs / "links" / "wire.yaml"))
     assert "" == owners(Registry.of([KNOWN.plugins[0]]))(str(shipped() / "links" / "efa.yaml"))
-
-
-# Selection.
 
 
 def chosen(*paths: str) -> Selection:

@@ -20,9 +20,6 @@ def of_plugin(kind: str, file: str) -> str:
     return files("acme", kind)[f"src/trnspec_acme/{file}"]
 
 
-# Documents.
-
-
 def test_chip_generation(scratch) -> None:
     for name, text in files("acme", "generation").items():
         if "/catalog/" in name:
@@ -141,9 +138,6 @@ def test_kind_and_hardware_level(scratch) -> None:
     assert '"const": "Rack"' in scratch.out("schema", "Rack")
 
 
-# Rules, codes, relations and causes.
-
-
 @pytest.mark.slow
 def test_rule(scratch) -> None:
     """It is explained, it reports, and the example in its explanation is true."""
@@ -247,9 +241,6 @@ def test_hypothesis(scratch) -> None:
     document = scratch.document("servers/box.yaml", "Server", server)
 
     assert "the moon was full" in scratch.run("validate", document, "--select", "TRN402").out
-
-
-# Evaluators, commands, formats and units.
 
 
 def test_evaluator(scratch) -> None:

@@ -51,9 +51,6 @@ def test_no_package_is_a_heap() -> None:
     assert {p: n for p, n in counts.items() if n > MOST_MODULES and p not in MANY_MODULES} == {}
 
 
-# The hooks.
-
-
 def hooks() -> list[dict[str, object]]:
     """The hooks; the YAML reader requires a mapping, so the list is read as a value of one."""
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")

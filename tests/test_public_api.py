@@ -22,9 +22,6 @@ CHIP = CAT.chips["trainium2"]
 CAPACITY, BANDWIDTH = CHIP.figure("memory.capacity"), CHIP.figure("memory.bandwidth")
 
 
-# Names.
-
-
 def exists(name: str) -> bool:
     """``Reporter`` belongs to a later version of the plugin interface."""
     return name != "Reporter" or hasattr(sys.modules["trnspec.plugins.api"], "Reporter")
@@ -46,9 +43,6 @@ def test_import_is_cheap() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
 
     assert json.loads(done.stdout) == ["trnspec", "trnspec._version"]
-
-
-# Misuse.
 
 
 @pytest.mark.parametrize("value", [CAPACITY, CAPACITY.amount, CAPACITY.value], ids=["figure", "amount", "quantity"])
@@ -90,9 +84,6 @@ def test_misuse_of_figures(value, operation, reason) -> None:
     assert isinstance(caught.value, TrnspecError)
 
 
-# Comparison, sums and formats.
-
-
 @pytest.mark.parametrize("value", [BANDWIDTH, BANDWIDTH.amount, BANDWIDTH.value], ids=["figure", "amount", "quantity"])
 def test_comparison_with_texts(value) -> None:
     """2.9 TB/s, and its interval [2.85, 2.95)."""
@@ -128,9 +119,6 @@ def test_figures_outside_a_catalog_have_no_provenance() -> None:
         "of": "", "at": "", "scope": "", "source_name": "", "cited": "", "source_title": "", "as_of": "", "conflicting": (),
     }  # fmt: skip
     assert str(figure) == f"{figure}" == "2.9 TB/s"
-
-
-# Reprs.
 
 
 def objects():
@@ -226,9 +214,6 @@ def test_commands_are_click_commands() -> None:
 
     assert isinstance(command, trnspec.Command)
     assert isinstance(command.load(), ClickCommand)
-
-
-# Typed access.
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,6 @@ def test_parquet(tmp_path) -> None:
     assert duckdb.sql(f"SELECT dies FROM '{file}' ORDER BY name").fetchall() == [(None,), (2,)]
 
 
-# SQL.
-
-
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -206,9 +203,6 @@ def test_query_time_limit(monkeypatch) -> None:
 
     with pytest.raises(UsageError, match=r"the query took longer than 0\.05 s"):
         CAT.sql("SELECT count(*) FROM range(10000000000) AS a(i) WHERE i % 7 = 3")
-
-
-# Without the extra.
 
 
 @pytest.mark.slow

@@ -36,9 +36,6 @@ def test_claims_of_the_shipped_catalog_are_all_there() -> None:
     assert sum(len(r) for b in SHIPPED for r in b.claims.values()) == len(SHIPPED._tables()["claims"].rows)
 
 
-# As files.
-
-
 SHIPPED = trnspec.load()
 
 

@@ -70,9 +70,6 @@ def test_not_a_number(answer, error) -> None:
         trnspec.sensitivity("training", CATALOG, answer, **QUESTIONS[0][1])
 
 
-# Closed forms.
-
-
 def _of(catalog: Any, compute) -> Evaluation:
     bandwidth = float(catalog.chips["trainium2"].memory.bandwidth)
     used = UsedFigure("trainium2", "memory.bandwidth", "", "")
@@ -203,9 +200,6 @@ def test_errors(target, vary, error, part) -> None:
 )
 def test_targets(text, answer, value) -> None:
     assert value == pytest.approx(Target.parse(text).value(answer), rel=1e-12)
-
-
-# Evaluators with a closed form.
 
 
 def formula(catalog: trnspec.Catalog, *, kind: str) -> Evaluation:

@@ -80,9 +80,6 @@ def test_any_text_is_a_mapping_or_an_error(texts) -> None:
     assert len(texts) == len(found)
 
 
-# Claims.
-
-
 def test_claims_of_the_server_link() -> None:
     """Four links of 64 GB/s in one direction, or 256 GB/s in both: a factor of two."""
     known = claims(CATALOG.graph, "trn3-gen2-server spec.fabric.bandwidth")

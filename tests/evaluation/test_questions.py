@@ -25,9 +25,6 @@ CATALOG = trnspec.load(registry=registry())
 LLAMA = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024}
 
 
-# A new axis is one field of one class.
-
-
 @frozen(kw_only=True, slots=False)
 class Shared(Parallelism):
     """A shared class with a new axis."""
@@ -88,9 +85,6 @@ def test_a_new_axis_is_an_option_a_keyword_and_an_axis_of_a_sweep(evaluator, giv
         evaluated(evaluator, "the tests", CATALOG, {**given, "slices": 0})
     with pytest.raises(UsageError, match=message):
         question_of(evaluator.load())(**given, slices=0)
-
-
-# The built-in evaluators.
 
 
 def of_all() -> list[tuple[str, object]]:

@@ -125,9 +125,6 @@ def test_broken(how) -> None:
     assert f"the evaluator broken of the plugin samples of trnspec-samples 1.0 failed: {how}" == str(caught.value)
 
 
-# Signatures.
-
-
 def test_inputs() -> None:
     def run(catalog, *, a: str, b: Optional[int] = None, c: tuple[float, ...] = (1.0,), d: Literal[1, 2] = 1):  # noqa: UP045  # as others write it
         """Runs.

@@ -197,9 +197,6 @@ def test_overlap_means_a_common_number(a, b) -> None:
     assert not (a.overlaps(b) and a.gap(b))
 
 
-# Two figures.
-
-
 @pytest.mark.parametrize(("one", "two", "strict", "loose"), TABLES["agrees"])
 def test_agrees(one, two, strict, loose) -> None:
     """Figures agree where rounding alone can explain their difference."""
@@ -226,9 +223,6 @@ def test_conversion() -> None:
         with pytest.raises(QuantityError) as caught:
             rate.to(unit)
         assert caught.value.reason == reason
-
-
-# Showing.
 
 
 @given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from(list(UNITS)), st.integers(1, 15))

@@ -61,9 +61,6 @@ def test_interval_equals_rounding_range_of_the_text(number: str, unit: str) -> N
     assert got.value + half not in interval
 
 
-# The pattern and the parser say the same.
-
-
 def _reads(text: str, dimension: Dimension) -> bool:
     try:
         parse(text, dimension)

@@ -85,9 +85,6 @@ def test_instead_with_a_finding() -> None:
         check_code(code(instead=MARKED), registry=KNOWN)
 
 
-# Its parts.
-
-
 def test_examples_stand_under_their_headings() -> None:
     python = "    ```python\n    spec: {connects: chips}\n    ```\n"
     assert list(examples(code(more=python + fence(SOUND)))) == [

@@ -108,9 +108,6 @@ def test_any_text_is_a_query_or_an_error(text) -> None:
         assert set(str(wrong).split("\n")[-1].strip()) == {"^"}
 
 
-# What does not.
-
-
 def shown(text: str) -> list[str]:
     with pytest.raises(QueryError) as caught:
         parse_query(text)

@@ -24,9 +24,6 @@ def names(text: str) -> list[str]:
     return [b.name for b in CAT.query(text)]
 
 
-# Kinds and paths.
-
-
 @pytest.mark.parametrize("kind", ["chip", "chips", "Chip", "CHIPS"])
 def test_kinds(kind) -> None:
     assert ["bare", "full"] == names(kind)
@@ -172,9 +169,6 @@ def test_the_paths_of_the_page() -> None:
         assert SHIPPED.query(kind, columns=[path]).columns == (path,)
 
 
-# Mistakes.
-
-
 @pytest.mark.parametrize(("text", "marked", "words"), QUERIES["mistakes"])
 def test_mistakes(text, marked, words) -> None:
     with pytest.raises(QueryError) as caught:
@@ -183,9 +177,6 @@ def test_mistakes(text, marked, words) -> None:
 
     assert (marked, "^" * len(marked)) == (text[error.start : error.end], str(error).split("\n")[2].strip())
     assert words in str(error)
-
-
-# Columns and order.
 
 
 @pytest.mark.parametrize(
@@ -203,9 +194,6 @@ def test_mistakes(text, marked, words) -> None:
 def test_order(sort, order) -> None:
     """What is not known comes last either way; what is equal stays in the order of names."""
     assert order == [b.name for b in CAT.query("server", sort=sort)]
-
-
-# Lists of words.
 
 
 def test_regions() -> None:

@@ -119,9 +119,6 @@ def test_partial_edition_includes_references() -> None:
     assert plains(read(freeze(kept, "2026.11"), KNOWN)) == plains(kept)
 
 
-# On the disk.
-
-
 def test_writing(tmp_path) -> None:
     folder = tmp_path / "catalog" / "editions"
     for name in ("2026.11.10", "2026.11", "2026.11.9"):
@@ -240,9 +237,6 @@ def test_a_damaged_list(tmp_path, line) -> None:
     (tmp_path / RELEASED).write_text(line)
     with pytest.raises(EditionError, match=f"{RELEASED}:[12]:1"):
         editions.released(tmp_path)
-
-
-# What is shipped.
 
 
 def test_released_editions_are_unaltered() -> None:

@@ -237,9 +237,6 @@ def test_training_of_all_problems() -> None:
     assert sum(check_training(number) for number in range(QUICK.stop, TRAINING)) > TRAINING // 10
 
 
-# Serving.
-
-
 def serving_problem(draw: random.Random) -> dict:
     on = draw.choice(
         ["trn1.2xlarge", "trn1.32xlarge", "trn2.3xlarge", "trn2.48xlarge", ("trn1.32xlarge", "trn2.3xlarge")]

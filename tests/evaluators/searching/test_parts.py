@@ -167,9 +167,6 @@ def test_a_killed_part_is_evaluated_again(tmp_path) -> None:
     assert expected == {f.name: f.read_bytes() for f in folder.iterdir() if not f.name.startswith(".")}
 
 
-# Files that are not results.
-
-
 def test_damaged_results_are_rejected(tmp_path) -> None:
     search = SEARCHES["training"]
     ends = search.part(1, 2)
@@ -237,9 +234,6 @@ def test_part_name_depends_on_all_inputs() -> None:
 
     assert len(set(names)) == 4
     assert name_of(search, 0, 5) == name_of(search_of(CAT, SearchQuestion(**QUESTIONS["training"])), 0, 5)
-
-
-# Interrupted.
 
 
 def test_interrupted_search_keeps_results() -> None:

@@ -65,9 +65,6 @@ def test_chips_without_a_declared_fabric() -> None:
     assert [] == [a for a in one.assumptions if a.field == "edges"], "one chip has no other"
 
 
-# The package itself.
-
-
 @pytest.fixture(scope="module")
 def package():
     """The package, from the group ``exports``."""

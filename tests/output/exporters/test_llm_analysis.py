@@ -51,9 +51,6 @@ def test_assumed_and_used_fields_of_llm_analysis(name) -> None:
     assert {"peak_i4_TFLOPS"} <= assumed - used
 
 
-# The package itself.
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> Path:
     """The package and what its configurations need, without the models that its other parts ask for."""
