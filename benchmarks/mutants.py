@@ -6,8 +6,8 @@ Draws modules of the packages at random, in proportion to their lines, and mutan
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then the tests of the modules of other
 packages that import it, directly or through others, nearest first, and last the slow tests of its module.  A mutant
-survives if all of them pass.  At the end, the tests that failed must pass without a mutation.  The same seed draws the
-same mutants of the same code.
+survives if all of them pass.  A test that takes more than ``MOST_SECONDS`` fails.  At the end, the tests that failed
+must pass without a mutation, within the same time.  The same seed draws the same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -66,9 +66,11 @@ LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yam
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 MOST_CALLERS = 20
 """How many files of tests of other packages a mutant meets."""
-MOST_SECONDS = 300.0
-"""Processor time of a test; the slow ones take less than half of it."""
-MOST_WAITING = 7200.0
+MOST_SECONDS = 30.0
+"""Processor time of a test and of collection; without a mutation, tests that are not marked slow take at most 2 s."""
+MOST_SECONDS_SLOW = 300.0
+"""Processor time of a slow test, which takes less than half of it without a mutation."""
+MOST_WAITING = 3600.0
 """Seconds of a run of pytest, in which a process that a test starts may wait for ever."""
 
 
@@ -210,9 +212,13 @@ def stages(module: str) -> Iterator[list[str]]:
 
 
 class Failed:
-    """A plugin of pytest: notes the tests that fail, and ends the process where a mutant makes one endless."""
+    """A plugin of pytest: notes the tests that fail, and ends the process where a mutant makes one endless.
 
-    def __init__(self) -> None:
+    The test that runs is in the file, so that one that has no end is noted too.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
         self.tests: list[str] = []
 
     def pytest_sessionstart(self) -> None:
@@ -221,10 +227,13 @@ class Failed:
 
         settings.register_profile("mutants", settings(), phases=set(Phase) - {Phase.shrink, Phase.explain})
         settings.load_profile("mutants")
-
-    def pytest_runtest_logstart(self) -> None:
-        """Begins to count the processor time of a test."""
         signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Begins to count the processor time of a test."""
+        self.file.write_text(item.nodeid, "utf-8")
+        slow = item.get_closest_marker("slow")
+        signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS_SLOW if slow else MOST_SECONDS)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes a test."""
@@ -232,6 +241,10 @@ class Failed:
             self.tests.append(report.nodeid)
 
     pytest_collectreport = pytest_runtest_logreport
+
+    def pytest_sessionfinish(self) -> None:
+        """Replaces the last test by those that failed."""
+        self.file.write_text("\n".join(self.tests), "utf-8")
 
 
 class Copy:
@@ -278,15 +291,13 @@ class Copy:
             sys.path[0] = str(self.folder)
             os.environ["PYTHONPATH"] = str(self.folder)
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self.folder / ".hypothesis")
-            failed = Failed()
-            code = int(pytest.main([*PYTEST, *arguments], plugins=[failed]))
-            self.failed.write_text("\n".join(failed.tests), "utf-8")
+            code = int(pytest.main([*PYTEST, *arguments], plugins=[Failed(self.failed)]))
             sys.stdout.flush()
         finally:
             os._exit(code)
 
     def detecting(self, mutant: Mutant) -> list[str] | None:
-        """The tests that fail with a mutant, none if it made one endless; ``None`` for a survivor."""
+        """The tests that fail with a mutant, none if it made collection endless; ``None`` for a survivor."""
         file = self.folder / mutant.module
         # The compiled module has the time of the source in seconds, which may not have changed.
         compiled = Path(cache_from_source(str(file)))

@@ -28,6 +28,7 @@ from trnspec.catalog.tables import CatalogTable, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
 from trnspec.catalog.versions.changes import changed
 from trnspec.catalog.versions.diff import differences
+from trnspec.catalog.views import DocumentView
 from trnspec.errors import TrnspecError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
@@ -93,6 +94,8 @@ def test_views_are_compared_by_value() -> None:
     assert one != two
     for view in one:
         assert view == two[view.name], view
+    kinds = {kind for view in DocumentView.__subclasses__() for kind in (view, *view.__subclasses__())}
+    assert not [kind for kind in kinds if "__eq__" in vars(kind)]
     assert list(signature(Catalog).parameters) == ["graph", "edition", "as_of", "unknown"]
 
 

@@ -84,3 +84,15 @@ def test_stubs_of_missing_sources(tmp_path: Path) -> None:
 
     assert list(found.stubs) == [str(tmp_path / "sources" / "acme-2026-10.yaml")]
     assert not [d for d in found.checked.report.diagnostics if "acme-2026-10" in d.message and d.code == "TRN201"]
+
+
+def test_documents_stay_where_git_cannot_restore_them(tmp_path: Path) -> None:
+    file = tmp_path / "box-one.yaml"
+    text = "api_version: trnspec/v1\nkind: Price\nmetadata: {{name: box-{0}, title: 'box, {0}', source: s}}\n"
+    text += "spec: {{server: box, type: {0}, hourly: {{us-east-2: 1 USD/h}}}}\n"
+    readings = [
+        load_document(read_text(text.format(n), str(file.with_stem(n))), KNOWN, target=True)
+        for n in ("spot", "reserved")
+    ]
+    lists = [fix(readings, KNOWN, Settings(), *known).lists for known in ((), (bool,))]
+    assert [[], [str(file.with_stem("box-prices"))]] == [[*each] for each in lists]

@@ -1,8 +1,8 @@
 """trnspec.checks.runner: what a run counts, and on which documents it reports."""
 
 from tests.support.rules import KNOWN
-from trnspec.checks.runner import check
-from trnspec.loading.pipeline import load_document
+from trnspec.checks.runner import check, document_errors
+from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import read_text
 
@@ -63,3 +63,27 @@ def test_waivers_are_counted_where_they_accept_something() -> None:
     assert idle == [("metadata", "allow", 1)]  # after the rejected one; the region shifts no waiver
     ignored = run(texts, ("one", "two"), ignore=("TRN301", "TRN304"))
     assert (ignored.report.waived, found(ignored)) == (0, [])
+
+
+def test_errors_of_documents_in_reading_order() -> None:
+    """Each with whether its document is lost, which settings do not hide; not those that follow from another error."""
+    texts = {
+        "box": SERVER,
+        "one": CHIP.format("one", ", cores: {core: box, count: 1}", ""),
+        "six": CHIP.format("six", ", cores: {core: seven, count: 1}", ""),
+        "two": CHIP.format("two", "", "").partition("{memory")[0] + "3\n",
+        "twin": CHIP.format("one", "", ""),
+    }
+    graph, diagnostics = link(load_document(read_text(text, name), KNOWN) for name, text in texts.items())
+    every, lost = (
+        [(d.where.file, d.code, lost) for d, lost in document_errors(diagnostics, graph, KNOWN, settings)]
+        for settings in (Settings(), Settings(ignore=("TRN1", "TRN2")))
+    )
+    assert "TRN203" in {d.code for d in diagnostics}
+    assert every == [
+        ("one", "TRN202", False),
+        ("six", "TRN201", False),
+        ("twin", "TRN204", True),
+        ("two", "TRN103", True),
+    ]
+    assert lost == every[2:]

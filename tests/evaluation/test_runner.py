@@ -196,6 +196,12 @@ def test_docstring_without_args() -> None:
     )
 
 
+def test_inputs_of_a_docstring() -> None:
+    """Only lines below an input belong to it: not one before it, nor those of the sections around."""
+    text = "One.\n\nAttributes:\n    y: No.\n\nArgs:\n    of all:\n    x (int): The ``x``,\n        on.\nMore.\nRaises:\n    No: z.\n        Z.\n"
+    assert Docstring("One.\n\nMore.", {"x": "The x, on."}) == docstring(text)
+
+
 def test_examples_of_a_docstring() -> None:
     """The lines before a command explain it; it may have several lines itself."""
     text = "One.\n\nExamples:\n    Train ``it``\n    twice:\n\n    trnspec eval x\n      --full\n\n    trnspec eval y\n"

@@ -8,6 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.programs import ROOT
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.checks.fixes import fix
 from trnspec.loading.pipeline import load_document
@@ -28,43 +29,7 @@ def fixed(text: str) -> tuple[str, list[tuple[str, int]]]:
 
 
 # The change from the first format: `efa` became `network`, its `cards` `nics`, and a bandwidth of a fabric a group.
-CHANGES = [
-    ("  efa: {link: efa, cards: 8}  # a\n", "  network: {link: efa, nics: 8}  # a\n"),
-    (
-        "  # a\n  efa:  # b\n    # c\n    cards: 8  # d\n    link: efa\n    # e\n  local_storage: 8 GB\n",
-        "  # a\n  network:  # b\n    # c\n    nics: 8  # d\n    link: efa\n    # e\n  local_storage: 8 GB\n",
-    ),
-    ('  "efa": {"cards": 8}\n', '  "network": {"nics": 8}\n'),
-    # A document may have the new group already.
-    (
-        "  efa: {link: efa, cards: 8}\n  network:\n    storage: 80 Gbps  # a\n  local_storage: 8 GB\n",
-        "  network:\n    storage: 80 Gbps  # a\n    link: efa\n    nics: 8\n  local_storage: 8 GB\n",
-    ),
-    ("  efa: {cards: 8}\n  network: {storage: 80 Gbps}  # a\n", "  network: {storage: 80 Gbps, nics: 8}  # a\n"),
-    ("  network: {storage: 80 Gbps}\n  efa:\n    cards: 8\n", "  network: {storage: 80 Gbps, nics: 8}\n"),
-    (
-        "  efa:\n    cards: 8  # a\n  # b\n  network: {storage: 8 Gbps}\n",
-        "  # a\n  # b\n  network: {storage: 8 Gbps, nics: 8}\n",
-    ),
-    ("  efa: {cards: 8}  # a\n  network: {storage: 8 Gbps}\n", "  # a\n  network: {storage: 8 Gbps, nics: 8}\n"),
-    (
-        "  network:\n      storage: 80 Gbps\n  efa:\n    bandwidth:\n      value: 8 Gbps\n      note: >-\n        a\n\n        b\n",
-        '  network:\n      storage: 80 Gbps\n      bandwidth: {value: 8 Gbps, note: "a\\nb"}\n',
-    ),
-    ("  fabric: {link: efa, bandwidth: 384 GB/s}\n", "  fabric: {link: efa, bandwidth: {both: 384 GB/s}}\n"),
-    (
-        "  fabric:\n    link: efa\n    bandwidth: 1,024 GB/s  # a\n",
-        '  fabric:\n    link: efa\n    bandwidth: {both: "1,024 GB/s"}  # a\n',
-    ),
-    (
-        "  fabric:\n    link: efa\n    bandwidth: '1,024 GB/s'\n",
-        '  fabric:\n    link: efa\n    bandwidth: {both: "1,024 GB/s"}\n',
-    ),
-    (
-        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      value: 384 GB/s  # c\n      note: d\n    # e\n",
-        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      # c\n      both: {value: 384 GB/s, note: d}\n    # e\n",
-    ),
-]
+CHANGES = tables(__file__)["changes"]
 
 
 @pytest.mark.parametrize(("before", "after"), CHANGES)

@@ -76,6 +76,14 @@ def test_active_parameters():
         assert billions == round(found / 1e9, 2), name
 
 
+def test_parts_of_a_cluster():
+    """The chips, where servers are not named."""
+    for cluster in CATALOG.clusters.values():
+        spec = cluster.node.spec
+        whole = [(spec.part_chips(), spec.chip)] if spec.chip and not spec.servers else []
+        assert [*spec.parts()] == [*((None, server) for server in spec.servers), *whole], cluster.name
+
+
 def test_stated_counts_have_sources():
     """A total is in a document only where a source prints it; a claim that is of something else is not adopted.
 

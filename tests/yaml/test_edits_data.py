@@ -5,28 +5,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import tables
 from trnspec.yaml import Document, Path, read_text
 from trnspec.yaml.edits import apply, removal, renaming
 from trnspec.yaml.layout import LayoutError, comments, layout
 
-DOCUMENTS = [
-    "a: 1\nb: x y\nc: 'q'\n",
-    "a:\n  b: 1\n  c:\n    d: 2\n    e: 3\nf: 4\n",
-    "a:\n    b: 1\n    c: {d: 2, e: [3, 4]}\nf:\n    - 5\n    - 6\n",
-    "a:\n- 1\n- 2\n- b: 3\n  c: 4\n- d: 5\nf: 6\n",
-    "a:\n  - b: 1\n    c:\n      - d: 2\n        e: 3\n      - f\n  - g\nh: i\n",
-    "a: {b: 1, c: {d: 2}, e: [3, {f: 4, g: 5}]}\nh: [[1, 2], [3]]\n",
-    "a: >-\n  b\n  c\nd: |\n  e\n  f\ng: 'h\n  i'\nj: k\n  l\n",
-    "a: {b: 1,\n    c: 2,\n    d: 3}\ne: [1,\n  2]\n",
-    "# top\n\n# of a\na: 1  # end\n\n# of b\nb:\n  # of c\n  c: 2\n  d: 3  # end\n# last\n",
-    "a:\n\nb: {c: }\nd: ''\ne: [~, x]\n",
-    '"a b": 1\n\'c\': {"d": 2, e: \'f, g\'}\nh: "i: j"\n',
-    "a: 1\r\nb:\r\n  c: 2\r\n  d: 3\r\n",
-    "a: 1\nb:\n  c: 2",
-    "a:\n  b:\n    c:\n      d: 1\n",
-    "a: [x: 1, y]\nb: 2\n",
-    "f:\n  a: 1, 2\n  b: [c]\n  g: {h: 1}\nd:\n    e: 3\n",
-]
+TABLES = tables(__file__)
+DOCUMENTS = TABLES["documents"]
 
 
 def paths(document: Document) -> list[Path]:
@@ -86,54 +71,9 @@ def test_renaming(text) -> None:
             assert list(parent(changed, path)) == list(parent(found, path))
 
 
-LAYOUTS = {
-    # Blank lines above the first key of a file or a block are dropped, others are collapsed.
-    "b: 1\n\n\n\na: 2\n": "a: 2\nb: 1\n",
-    "a: 1\n\n\n\nb: 2\n": "a: 1\n\nb: 2\n",
-    "# top\n\n\n\n# of b\nb: 1\na: 2\n": "# top\n\n# of b\na: 2\nb: 1\n",
-    "b:\n\n  - 1\n\n\n  - 2\n\na: 1\n": "a: 1\nb:\n  - 1\n\n  - 2\n",
-    "a: 1\n\n# end\n\n\n": "a: 1\n\n# end\n",
-    "---\nb: 1\na: 2\n": "---\na: 2\nb: 1\n",
-    "a:\n    # of c\n    c: 1\n    # of b\n\n    b: 2\n    # end\n": "a:\n  # of b\n\n  b: 2\n  # of c\n  c: 1\n  # end\n",
-    # Texts over several lines.
-    "a: 'b\n     c\n\n   d'\n": "a: 'b\n  c\n\n  d'\n",
-    "a: b\n     c   \n    d\n": "a: b\n  c\n  d\n",
-    "a:\n     b\n     c\n": "a:\n  b\n  c\n",
-    'a: "b\\\n   c"\n': 'a: "b\\\n  c"\n',
-    "a: |1\n  b\n   c\n": "a: |2\n   b\n    c\n",
-    "a: >2   # c\n    b\n\n\nc: 1\n": "a: >2  # c\n    b\n\nc: 1\n",
-    "b: |\n\n  x\n\n\na: >+\n  y\n\n# c\n": "a: >+\n  y\n\nb: |\n\n  x\n# c\n",
-    # Lists, and comments in them.
-    "a:\n- - 1\n  - 2\n-   - 3\n": "a:\n  - - 1\n    - 2\n  - - 3\n",
-    "a: # b\n  - 1 # c\n  # d\n  - 2\n# e\n": "a:  # b\n  - 1  # c\n  # d\n  - 2\n# e\n",
-    "a:\n  - b: 1 # c\n    # d\n    e: 2\n  -\n    f: 3\n  # g\nh:\n": "a:\n  - b: 1  # c\n    # d\n    e: 2\n  - f: 3\n  # g\nh:\n",
-    "a:\n  -   # c\n  - 1\n": "a:\n  -  # c\n  - 1\n",
-    "a: # x\n  b: # y\n    c: 1\n": "a:  # x\n  b:  # y\n    c: 1\n",
-    # Braces and brackets.
-    "a: { b : 1 , 'c':  2, d }\n": "a: {b: 1, 'c': 2, d}\n",
-    "a: [ 1 ,[ 2,3 ], {c: 1, b: 2} ]  # d\n": "a: [1, [2, 3], {b: 2, c: 1}]  # d\n",
-    "a: [x: 1,   y]\n": "a: [x: 1, y]\n",
-    "a: {c: 1, # d\n  b: 2}\n": "a: {c: 1, # d\n  b: 2}\n",
-    "a: {c: {e: 1,\n  d: 2}, b: [2, {g: 1, f: 2}]}\n": "a: {b: [2, {f: 2, g: 1}], c: {d: 2,\n  e: 1}}\n",
-    "{b: 1, a: 2}\n# c\n": "{a: 2, b: 1}\n# c\n",
-    # Comments that move with their keys, and those that stay.
-    "b: 1\n# of a\na: 2\n": "# of a\na: 2\nb: 1\n",
-    "a:\n  b: 1\n  # end\n# of c\nc: 2\n": "a:\n  b: 1\n  # end\n# of c\nc: 2\n",
-    "a: # x\n  1\n": "# x\na: 1\n",
-    "a:\n  -\n    # x\n    c: 1\n    b: 2\n": "a:\n  # x\n  - b: 2\n    c: 1\n",
-    "a:\n - b: 1\n - # x\n": "a:\n  - b: 1\n  -  # x\n",
-    "a:\n    b: >-\n       x\n         y\n\n       z\n": "a:\n  b: >-\n    x\n      y\n\n    z\n",
-    "b: |+\n    x\n\n\na: 1\n": "a: 1\nb: |+\n  x\n\n\n",
-    # Line ends, marks and keys.
-    "\ufeffa: 1\r\nb:   2\r": "a: 1\nb: 2\n",
-    "a :   1\n": "a: 1\n",
-    "? a\n: 1\n": "a: 1\n",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", LAYOUTS)
-def test_layout(text) -> None:
-    assert LAYOUTS[text] == layout(text, lambda _, keys: [sorted(keys).index(key) for key in keys])
+@pytest.mark.parametrize(("text", "expected"), TABLES["layouts"])
+def test_layout(text, expected) -> None:
+    assert expected == layout(text, lambda _, keys: [sorted(keys).index(key) for key in keys])
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def _with_rows(model: FitModel, fitted: Fitted, also: Sequence[Any]) -> Fitted:
 def _prior(rows: FileRows) -> FitPrior:
     """The prior of a fit, by the chip, the framework and the era that most rows have."""
     options, cases = rows.options, rows.cases
-    experts = {c.models == "experts" for c in cases}
+    experts = {c.chosen_by[-1] for c in cases}
     return prior.prior_of(
         rows.catalog.graph,
         prior.commonest([c.chip for c in cases]),

@@ -54,9 +54,7 @@ class OpenDocuments:
 
     known: Registry
     texts: dict[str, str] = field(factory=dict)
-    _store: DocumentStore = field(
-        init=False, default=Factory(lambda self: DocumentStore(self.known, self.texts), takes_self=True)
-    )
+    _store: DocumentStore = field(default=Factory(lambda self: DocumentStore(self.known, self.texts), takes_self=True))
     _surroundings: dict[FilePath, Surroundings] = field(factory=dict)
 
     def concerns(self, text: str) -> bool:

@@ -230,7 +230,7 @@ def training_settings(framework: str | None) -> TrainingSettings:
     """
     if not framework:
         return UNSTATED
-    return TRAINING[framework] if framework in TRAINING else known(framework, "training").training or UNSTATED
+    return known(framework, "training").training or UNSTATED
 
 
 @frozen(kw_only=True)

@@ -212,5 +212,5 @@ def _of_quoted(graph: Graph, fact: Fact) -> DocumentValue:
     assert fact.figure is not None
     fields = _of_figure(fact.figure)
     fields["scope"] = ", ".join([fields["scope"], fact.label, *place])
-    line = line_of(document, ("spec", "hourly", place[0]) if place else ("spec", "power"))
+    line = line_of(document, ("spec", "hourly", *place) if place else ("spec", "power"))
     return _value(fact, label=fact.at, document=fact.of, line=line, **fields)

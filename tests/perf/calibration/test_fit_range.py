@@ -1,5 +1,6 @@
 """The range of a fit, and how far rows are outside."""
 
+import pytest
 from attrs import evolve
 
 from tests.perf.oracles.fits import TRUE, cases
@@ -8,8 +9,10 @@ from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.calibration.degrees import measured_degrees
-from trnspec.perf.calibration.fit_range import fitted_on, ranges, versions, within
+from trnspec.perf.calibration.fit_range import fitted_on, ranges, rows_of, versions, within
+from trnspec.perf.calibration.measured.case import ModelCase
 from trnspec.perf.calibration.measured.cells import records
+from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.lowering.lower import model_named
 
@@ -39,6 +42,22 @@ def test_versions() -> None:
     assert ["2.9.1", "2.24.0", "24.04", "26.02.01"] == versions(
         [evolve(c, source_text=t) for c, t in zip(ROWS, texts, strict=False)]
     )
+
+
+@pytest.mark.parametrize(
+    ("fit", "table", "read"),
+    [
+        ("h100-sxm-megatron-dense", "training_mlperf", training_cases),
+        ("trainium2-nxd-inference-2026-dense-inference", "inference_neuron_2026", inference_cases),
+    ],
+)
+def test_inputs_of_rows_are_those_of_their_cases(fit, table, read) -> None:
+    """Those that a row states."""
+    rows = {row.id: row.inputs for row in rows_of(everything(), fit)}
+    found = read(everything(), records(folder() / "measured" / f"{table}.csv"))
+    known = {c.id: c.inputs for c in found if isinstance(c, ModelCase) and c.id in rows}
+    assert known == {name: known[name] | {n: rows[name][n] for n in known[name] if n in rows[name]} for name in known}
+    assert {name for inputs in known.values() for name in inputs} <= {n for name in known for n in rows[name]}
 
 
 def test_shipped_calibrations_record_the_range_of_their_rows() -> None:

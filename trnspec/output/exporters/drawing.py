@@ -149,7 +149,7 @@ def framed(picture: Picture, title: str, subtitle: Iterable[str], description: s
     letters = max(_MOST_LETTERS, int((picture.width - 46) / 7.2))
     lines = [wrapped for words in subtitle for wrapped in textwrap.wrap(words, letters)]
     keys = [
-        (key.cls if i == 0 else "", words)
+        ("" if i else key.cls, words)
         for key in picture.keys
         for i, words in enumerate(textwrap.wrap(key.words, letters))
     ]
