@@ -322,6 +322,11 @@ def test_no_deployment_fits() -> None:
         plan(CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
 
     assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught.value))
+    with pytest.raises(
+        RefusalError, match="limits at this rate: trn2.48xlarge: tp 4 and 1 other: more than 1,0"
+    ) as caught:
+        plan(CAT, **QUESTION | {"rate": 1e12, "pools": ("aggregated", "disaggregated")})
+    assert (caught.value.place, str(caught.value.hint).split(",")[0]) == ("rate", "a lower rate")
 
 
 def test_context_buckets() -> None:

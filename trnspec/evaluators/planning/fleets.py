@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
+TOO_MANY = f"more than {MOST_SYSTEMS:,} systems are needed"
+"""Why a deployment has no plan at a high rate."""
 UNITS = (2, 4, 8)
 """Systems that one replica is split over, by pipeline parallelism if layers allow, where it does not fit on one."""
 WIDE = (2, 4)
@@ -275,7 +277,7 @@ def _offers(problem: FleetProblem, on: str, *, wide: bool = False) -> Offers:
         elif isinstance(found, Missed):
             offer.missed.append(found)
         else:
-            offer.reasons.append((on, f"more than {MOST_SYSTEMS:,} systems are needed"))
+            offer.reasons.append((f"tp {one.setup.question.tp}", TOO_MANY))
     if "disaggregated" in pools:
         _disaggregated(problem, on, offer, wide=wide)
     return offer
@@ -320,7 +322,7 @@ def _disaggregated(problem: FleetProblem, on: str, offer: Offers, *, wide: bool)
         name = f"tp {decoding.setup.question.tp}"
         replicas = decoding_replicas(problem, decoding)
         if replicas is None:
-            reasons.append((name, "decodes slower than tpot"))
+            reasons.append((name, f"no {MOST_SYSTEMS:,} replicas decode within tpot"))
             continue
         same = [one for one in quick if _dtypes(one) == _dtypes(decoding)][:_PREFILLS]
         plans = [plan for one in same if (plan := with_prefill(problem, decoding, replicas, one)) is not None]

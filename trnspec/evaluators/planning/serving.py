@@ -35,7 +35,7 @@ from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
-from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Missed, RequestLimits, offers
+from trnspec.evaluators.planning.fleets import NOTABLE, TOO_MANY, FleetPlan, Missed, RequestLimits, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
@@ -303,6 +303,9 @@ def _no_plan(
     """The error with the nearest deployment, and limits that it would meet under some load."""
     hint = "another system or more chips of it, other degrees, dtypes or pools, or a smaller model"
     suggestions: tuple[Suggestion, ...] = ()
+    large = any(TOO_MANY in why for _, why in rejected)
+    if large:
+        hint = "a lower rate, or several fleets with a part of it each"
     known = [one for one in missed if one.relaxed is not None]
     if known:
         nearest = min(known, key=lambda one: limits.excess(one.relaxed or one.state))
@@ -321,8 +324,9 @@ def _no_plan(
         suggestions = (Suggestion("plan-serve", q.given() | needed, f"{text} can be met"),)
     return RefusalError(
         "no-plan",
-        f"no deployment meets the limits: {'; '.join(f'{on}: {why}' for on, why in rejected)}",
-        place="on",
+        f"no deployment meets the limits{' at this rate' if large else ''}: "
+        + "; ".join(f"{on}: {why}" for on, why in rejected),
+        place="rate" if large else "on",
         hint=hint,
         suggestions=suggestions,
     )

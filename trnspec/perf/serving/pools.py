@@ -137,7 +137,7 @@ def least(meets: Any, low: int, most: int) -> int | None:
         most: The largest.
     """
     above = low
-    while not meets(above):
+    while above > most or not meets(above):
         if above >= most:
             return None
         low, above = above + 1, min(most, max(above + 1, math.ceil(1.5 * above)))
