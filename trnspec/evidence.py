@@ -175,6 +175,16 @@ class Evidence(ShortRepr):
     nearest: Nearest | None = None
     page: str = ""
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the errors are those of other chips and software: also where an input that is not a number differs."""
+        return self.kind == "transferred" or any(o.factor == 1.0 for o in self.outside)
+
+    @property
+    def weakness(self) -> tuple[int, bool]:
+        """The place of the kind, the strongest first, and of one kind whether an input that is not a number differs."""
+        return KINDS.index(self.kind), self.is_elsewhere
+
     def without_row(self, far: Sequence[Outside]) -> Evidence:
         """The evidence where some inputs are far off those of every row: at most extrapolated."""
         if not far or self.kind != "estimate":

@@ -283,24 +283,24 @@ def test_a_looser_goal_never_needs_more(factor, name, rate, pools, lengths, obje
 
 
 @pytest.mark.parametrize(
-    ("inputs", "text", "value", "why"),
+    ("inputs", "text", "differences"),
     [
         ({"isl": 778, "osl": 129, "ttft": "2s", "tpot": "99ms"}, "0.94 chips, here one system of 16: Llama 3.1 8B on H200, MFU 46 %",
-         "differs from the plan", "in fp8, the plan in bf16; on H200-SXM-141GB; mean prompt length"),
-        ({"rate": 2000.0, "tpot": "20ms"}, "240 chips, here ", "outside the interval of the plan",
-         "TPOT 100 ms, here 20 ms; prompts of 778, here 2,048; TTFT 2 s, here 1 s; in fp8, the plan in bf16; on H200"),
+         "in fp8, the plan in bf16; on H200-SXM-141GB; mean prompt length"),
+        ({"rate": 2000.0, "tpot": "20ms"}, "240 chips, here ",
+         "outside the interval of the plan; TPOT 100 ms, here 20 ms; prompts of 778, here 2,048; TTFT 2 s, here 1 s; in fp8, the"),
         ({"model": "codellama-13b", "prefix_hit": 0.5}, "2.2 chips, here one system of 16: Llama 3.1 8B on H200, MFU 46 %",
-         "differs from the plan", "in bf16; on H200-SXM-141GB; 8.03B active parameters; mean"),
+         "prompts of 778, here 2,048; TPOT 100 ms, here 40 ms; TTFT 2 s, here 1 s; in fp8, the plan in bf16; on H200-SXM-141GB; 8.03B active"),
     ],
 )  # fmt: skip
-def test_the_nearest_published_fleet_is_next_to_the_plan(inputs, text, value, why) -> None:
+def test_the_nearest_published_fleet_is_next_to_the_plan(inputs, text, differences) -> None:
     """Differences of twice or more in lengths and limits come first; chips below one system are inside."""
     found = plan(CAT, **QUESTION | {"tp": (8,)} | inputs)
     (stated,) = (a for a in found.assumptions if a.name == "published_fleet")
 
     assert str(found["published_fleet"]).startswith(text)
-    assert (stated.value, stated.first) == (value, True)
-    assert why in stated.why
+    assert stated.first
+    assert stated.value.startswith(differences)
 
 
 def test_no_plan() -> None:
@@ -322,9 +322,7 @@ def test_no_deployment_fits() -> None:
         plan(CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
 
     assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught.value))
-    with pytest.raises(
-        RefusalError, match="limits at this rate: trn2.48xlarge: tp 4 and 1 other: more than 1,0"
-    ) as caught:
+    with pytest.raises(RefusalError, match=r"limits at this rate: trn2\.48xlarge: tp 4 and 1 other: more") as caught:
         plan(CAT, **QUESTION | {"rate": 1e12, "pools": ("aggregated", "disaggregated")})
     assert (caught.value.place, str(caught.value.hint).split(",")[0]) == ("rate", "a lower rate")
 

@@ -157,8 +157,11 @@ def by_price(
     return Table(title, names, tuple(rows), units, first_rows=0) if rows else None
 
 
-def best_supported(kinds: Sequence[P], best: P, text: Callable[[P], str]) -> Iterator[Answer]:
-    """The plan of the strongest evidence, the first of ``kinds``, with a text about it, where it is stronger than the best one."""
-    if kinds and (kind := kinds[0].evidence.kind) != best.evidence.kind:
-        value = f"{kinds[0].systems}: {text(kinds[0])} ({kind})"
-        yield Answer("best_supported", value, note="the best plan of the strongest kind of evidence")
+def best_supported(plans: Sequence[P], best: P, text: Callable[[P], str]) -> Iterator[Answer]:
+    """The first plan of the strongest evidence, with a text about it, where that is stronger than the evidence of the best one."""
+    first = min(plans, key=lambda plan: plan.evidence.weakness, default=best)
+    if first.evidence.weakness < best.evidence.weakness:
+        kind = first.evidence.kind
+        why = kind if kind != best.evidence.kind else "nearer to measured rows"
+        note = "the best plan of the strongest evidence: of its kind, and of one kind by inputs that are not numbers"
+        yield Answer("best_supported", f"{first.systems}: {text(first)} ({why})", note=note)

@@ -14,7 +14,7 @@ from trnspec.evaluators.deployment import InferenceQuestion, Setup, calibration_
 from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evidence import IDEAL
-from trnspec.perf.calibration.fit_range import far_inputs, of_deployment, scale_of, serving_inputs
+from trnspec.perf.calibration.fit_range import far_inputs, has_pools, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, ErrorInterval, serving_of
 from trnspec.perf.lowering.lower import lower, model_named
@@ -99,7 +99,7 @@ class Deployed:
 
 def _median(known: Calibrated, interval: ErrorInterval | None) -> float:
     """The median of measured over computed times: 1 as in the fit; elsewhere the middle of the interval of such rows."""
-    if interval is None or known.evidence.kind != "transferred":
+    if interval is None or not known.evidence.is_elsewhere:
         return 1.0
     return math.sqrt(interval.transfer[0] * interval.transfer[1])
 
@@ -145,7 +145,8 @@ def deployed(
                 continue
             where = setup.pool.system
             own, routed = fit_inputs(setup, most, part), setup.dims.experts > 0
-            at = known.at(own, dtype, scale=scale_of(where, setup.pool.ranks), experts=routed)
+            pools = part != "all" and not has_pools(graph, known.name, experts=routed)
+            at = known.at(own, dtype, scale=scale_of(where, setup.pool.ranks), experts=routed, pools=pools)
             far = far_inputs(graph, known.name, of_deployment(own, setup.dims, setup.pool.plan), experts=routed)
             at = evolve(at, evidence=at.evidence.without_row(far))
             if (factor := at.high / at.low) > WIDEST:

@@ -120,7 +120,7 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
         evaluator="plan-serve",
         title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
-        answers=tuple(_answers(problem, best, kinds, chips, published)),
+        answers=tuple(_answers(problem, ranked, chips, published)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected, chips, published)),
         figures_used=_figures_used(best),
         tables=tuple(one for one in tables if one is not None),
@@ -215,9 +215,10 @@ def _pools(plan: FleetPlan) -> str:
 
 
 def _answers(
-    problem: FleetProblem, best: FleetPlan, kinds: Sequence[FleetPlan], chips: Answer, published: NearestFleet | None
+    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: NearestFleet | None
 ) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
+    best = ranked[0]
     state, kind = best.state, best.evidence.kind
     of = "of the trace" if lengths.trace is not None else "of random requests"
     which = f"{limits.percentile:g}th percentile in a simulation {of}"
@@ -260,12 +261,13 @@ def _answers(
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
     if published is not None:
-        fleet, single = published.fleet, sum(count for _, count in best.pools) == 1
+        fleet = published.fleet
+        single = best.systems.endswith("*1") and len(best.pools) == 1
         ours = f"{'one system of ' if single else ''}{best.chips:,.0f}"
         theirs = f"{float(f'{published.chips:.2g}'):,.15g} chips"
         text = f"{theirs}, here {ours}: {fleet.model} on {fleet.hardware.partition('-')[0]}, MFU {fleet.mfu:.0f} %"
         yield Answer("published_fleet", text, note="at the MFU of that fleet by 2 FLOP per parameter and token")
-    yield from best_supported(kinds, best, lambda plan: _objective_text(plan, q, lengths))
+    yield from best_supported(ranked, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
 
 
@@ -391,8 +393,8 @@ def _assumptions(
     published: NearestFleet | None,
 ) -> Iterator[Assumption]:
     if published is not None and published.differences:
-        value = "outside the interval of the plan" if published.outside(best, chips) else "differs from the plan"
-        yield Assumption("published_fleet", value, "; ".join(published.differences), first=True)
+        texts = ["outside the interval of the plan"] if published.outside(best, chips) else []
+        yield Assumption("published_fleet", "; ".join((*texts, *published.differences)), first=True)
     if lengths.trace is None:
         yield Assumption("arrivals", "Poisson", "independent requests at a constant mean rate, spread over replicas")
     else:

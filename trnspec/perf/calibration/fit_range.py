@@ -166,6 +166,8 @@ class FittedRow:
     chip: str = ""
     dtypes: tuple[str, ...] = ()
     experts: bool | None = None
+    pools: bool = False
+    """Whether prompts were computed in a pool of their own."""
 
 
 def nearest_row(  # what a row is compared by
@@ -240,11 +242,10 @@ def far_inputs(
     Returns:
         The inputs; none where no table of the catalog has rows of the fit.
     """
-    rows = rows_of(graph, calibration)
     known: Mapping[str, float] = {}
     factors: dict[str, float] = {}
     least = inf
-    for row in tuple(row for row in rows if row.experts is experts) or rows:
+    for row in _rows_like(graph, calibration, experts=experts):
         here = {n: factor(v, row.inputs[n], row.inputs[n]) for n, v in inputs.items() if v > 0.0 and n in row.inputs}
         if (most := max(here.values(), default=inf)) < least:
             known, factors, least = row.inputs, here, most
@@ -253,6 +254,17 @@ def far_inputs(
         Outside(input=name, value=inputs[name], low=known[name], high=known[name], factor=by)
         for name, by in sorted(far.items(), key=lambda one: -one[1])
     )
+
+
+def has_pools(graph: Graph, calibration: str, *, experts: bool) -> bool:
+    """Whether a fit has rows of separate pools of prefill and decoding, of models with or without experts."""
+    return any(row.pools for row in _rows_like(graph, calibration, experts=experts))
+
+
+def _rows_like(graph: Graph, calibration: str, *, experts: bool | None) -> tuple[FittedRow, ...]:
+    """The rows of a fit of models with or without experts, if there are any; else all."""
+    rows = rows_of(graph, calibration)
+    return tuple(row for row in rows if row.experts is experts) or rows
 
 
 @cached_by_graph
@@ -268,7 +280,8 @@ def rows_of(graph: Graph, calibration: str) -> tuple[FittedRow, ...]:
             collective = KINDS.get(cells.get("collective", ""), "")
             chip = chip_named(graph, cells.get("hardware", ""), document.of)
             table, dtypes = document.data.removesuffix(".csv"), _dtypes(cells.get("precision", ""))
-            found.append(FittedRow(row.id, table, name, inputs, collective, chip, dtypes, experts))
+            pools = cells.get("mode") == "disagg"
+            found.append(FittedRow(row.id, table, name, inputs, collective, chip, dtypes, experts, pools))
     return tuple(found)
 
 

@@ -96,7 +96,7 @@ class ErrorInterval:
         inside, also where all rows of a fit are off in one direction: it is not corrected for them.
         """
         low, high = min(self.low, 1.0), max(self.high, 1.0)
-        if evidence.kind == "transferred" or any(o.factor == 1.0 for o in evidence.outside):
+        if evidence.is_elsewhere:
             low, high = min(low, self.transfer[0]), max(high, self.transfer[1])
         wider = max((o.factor for o in evidence.outside), default=1.0) ** self.exponent
         return low / wider, high * wider
@@ -161,6 +161,7 @@ class Calibrated:
         experts: bool | None = None,
         flash: bool = True,
         collective: str = "",
+        pools: bool = False,
     ) -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
 
@@ -173,6 +174,7 @@ class Calibrated:
             experts: Whether the model has experts; ``None`` if unknown.
             flash: Whether attention scores stay on chip.
             collective: The collective; empty for a step or a pass.
+            pools: Whether prefill and decoding have separate pools, of which the fit has no rows.
         """
         if not self.name:
             return self
@@ -192,6 +194,8 @@ class Calibrated:
         outside.sort(key=lambda o: -o.factor)
         if not (flash or self.writes_scores):
             outside.append(Outside(input="attention", value="without flash attention", low="flash attention"))
+        if pools:
+            outside.append(Outside(input="pools", value="disaggregated", low="aggregated"))
         if collective and self.collectives and collective not in self.collectives:
             outside.append(Outside(input="kind", value=collective, low=", ".join(self.collectives)))
         evidence = self.evidence
