@@ -19,7 +19,7 @@ def test_figure() -> None:
     lines = text_at("2.9 TB/sec")
 
     assert "2.9 TB/sec  (memory.bandwidth of trainium2)" in lines
-    assert "  interval     [2.85, 2.95 TB/s)" in lines
+    assert "  interval     [2.85, 2.95) TB/s" in lines
     assert "  source       Trainium2 Architecture, 2026-08-21 (neuron-trainium2-2026-08)" in lines
     assert "  rejected     2,400 GB/s (awesomeagents-trainium2, 2024-12)" in lines
     assert "  total        46.4 TB/s of trn2.48xlarge (16 x 2.9 TB/sec)" in lines
@@ -28,7 +28,7 @@ def test_figure() -> None:
 def test_it_is_the_text_in_the_editor() -> None:
     lines = text_at("2.3 TB/sec", old="2.9 TB/sec", new="2.3 TB/sec")
 
-    assert "  interval     [2.25, 2.35 TB/s)" in lines
+    assert "  interval     [2.25, 2.35) TB/s" in lines
     assert "  total        36.8 TB/s of trn2.48xlarge (16 x 2.3 TB/sec)" in lines
 
 

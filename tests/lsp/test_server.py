@@ -125,7 +125,7 @@ async def _requests(editor: Editor) -> None:
     assert types.TextEdit(replaced, "neuroncore-v3") == item.text_edit
     assert types.CompletionItemKind.Reference == item.kind
     shown = ask("hover", types.HoverParams, CHIP, at(misspelt, "2.3 TB/sec")).contents.value
-    assert "interval     [2.25, 2.35 TB/s)" in shown
+    assert "interval     [2.25, 2.35) TB/s" in shown
     assert "**TRN402 aggregate-mismatch**" in shown
     assert "**TRN" not in ask("hover", types.HoverParams, CHIP, at(misspelt, "24 GiB")).contents.value
     core = at(misspelt, "neuroncore-v3")

@@ -13,7 +13,6 @@ from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, dotted, spread, value_at, with_value
 from trnspec.model.sourced import origin_of
-from trnspec.quantities.quantity import render
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
@@ -84,13 +83,12 @@ class Stated(Figure):
         return sections_in_html(self._sections())
 
     def __str__(self) -> str:
-        quantity = self.value
-        low = render(self.interval.low, quantity.unit, quantity.digits + 2).removesuffix(quantity.unit.symbol).strip()
-        high = self.interval.high
-        upper = "and more" if high is None else render(high, quantity.unit, quantity.digits + 2)
+        from trnspec.quantities.display import interval_text
+
+        value = self.value
         lines = [
-            f"{quantity.text}  ({self.at} of {self.of})",
-            f"  interval     [{low}, {upper})",
+            f"{value.text}  ({self.at} of {self.of})",
+            f"  interval     {interval_text(self.interval, value.unit, value.digits + 2)} {value.unit.symbol}",
             f"  scope        {self.scope}",
             f"  source       {self._source()}",
         ]
