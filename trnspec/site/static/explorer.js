@@ -387,7 +387,7 @@
       if (!docs.some((doc) => valueOf(doc, at) && valueOf(doc, at).text)) continue;
       const same = cells.every((cell) => cell && (cells[0].number !== null && cell.number !== null ? cell.number === cells[0].number && cell.unit === cells[0].unit : cell.text === cells[0].text));
       if (view.diff && same) continue;
-      if (group(at) !== last) { last = group(at); body.append(el("tr", { class: "group" }, el("th", { scope: "colgroup", colspan: docs.length + 1 }, last))); }
+      if (group(at) !== last) { last = group(at); body.append(el("tr", { class: "group" }, el("th", { scope: "row" }, last), el("td", { colspan: docs.length }))); }
       const base = cells[0];
       body.append(el("tr", {}, el("th", { scope: "row" }, last ? at.slice(last.length + 1) : at), ...cells.map((cell, i) => {
         if (!cell) return el("td", { class: "dim" }, "-");
@@ -397,7 +397,7 @@
       rows.push([at, ...cells]);
       count += 1;
     }
-    $("table").replaceChildren(el("caption", { hidden: true }, "Comparison"), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "figure"), ...docs.map((doc) => el("th", { scope: "col" }, link(doc.name), el("button", { type: "button", class: "drop", "aria-label": `Remove ${doc.name}`, onclick: () => { view.pick = view.pick.filter((name) => name !== doc.name); if (view.pick.length < 2) view.compare = false; refresh("compare"); } }, "×"), el("small", {}, doc.kind))))), body);
+    $("table").replaceChildren(el("caption", { hidden: true }, "Comparison"), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "figure"), ...docs.map((doc) => el("th", { scope: "col" }, link(doc.name), el("button", { type: "button", class: "drop", "aria-label": `Remove ${doc.name}`, onclick: () => { view.pick = view.pick.filter((name) => name !== doc.name); if (view.pick.length < 2) view.compare = false; refresh(view.compare ? "compare" : "kind"); } }, "×"), el("small", {}, doc.kind))))), body);
     say(`${count} ${view.diff ? "figures that differ" : "figures"} of ${docs.length} documents; ratios are to ${docs[0].name}`);
   }
   function choose(name, box) {
