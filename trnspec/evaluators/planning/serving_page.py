@@ -118,7 +118,7 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
     ]
     return Evaluation(
         evaluator="plan-serve",
-        title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
+        title=f"{q.model} at {measure(lengths.rate, digits=4)} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
         answers=tuple(_answers(problem, ranked, chips, published)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected, chips, published)),
