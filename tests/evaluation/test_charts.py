@@ -11,6 +11,7 @@ from tests.support.programs import DATA
 from trnspec.errors import UsageError
 from trnspec.evaluation.charts import KINDS, chart, heatmap, sweep_chart, timeline
 from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.summary import label
 from trnspec.plots.chart import Bars, HeatMap, LimitLine, Line, Points, Spans
 from trnspec.plots.draw import figure
 
@@ -120,7 +121,11 @@ def test_accuracy() -> None:
 
     assert sorted(ratios) == sorted(x for m in faint for x in m.x)
     for at, category in enumerate(panel.y.categories):
-        some = [q for q, r in zip(ratios, rows, strict=True) if category.startswith(f"{r['part']}: {r['set']} (")]
+        some = [
+            q
+            for q, r in zip(ratios, rows, strict=True)
+            if category.startswith(f"{label(str(r['part']))}: {r['set']} (")
+        ]
         assert median(some) == pytest.approx(middle.x[at])
 
 

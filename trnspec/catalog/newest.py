@@ -34,7 +34,7 @@ def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
 
 
 def is_driver_name(graph: Graph, node: Node[Any]) -> bool:
-    """Whether only a driver has the name of a server, so that it may be no product."""
+    """True for a server that only a driver names: it may not be a product."""
     if not node.is_of(Server):
         return False
     source = None if node.metadata.source is None else graph.find(node.metadata.source)

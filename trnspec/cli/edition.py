@@ -124,7 +124,7 @@ def verify(name: str | None, root: str | None) -> None:
 
 
 def _audit(graph: Graph, pages: FilePath) -> dict[str, int]:
-    """How many values the pages print at the named line, elsewhere, and not at all."""
+    """Numbers of values that the pages print at the named line, elsewhere, and not at all."""
     from collections import Counter
 
     from trnspec.checks.credit import OUTCOMES, credited

@@ -166,7 +166,7 @@ def _hidden(catalog: Catalog, chosen: Kind, options: Mapping[str, Any]) -> list[
 
 
 def _is_kind(node: Node[Any], chosen: Kind) -> bool:
-    """Whether a document is of a kind, or of one that a plugin derives from it."""
+    """True for a document of a kind, or of one that a plugin derives from it."""
     return node.kind == chosen.name or chosen.spec in type(node.spec).__mro__[1:]
 
 

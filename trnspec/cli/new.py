@@ -264,7 +264,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
 
 
 def _is_sourced(kind: Kind) -> bool:
-    """Whether figures of this kind have a source: those of a source itself have none."""
+    """True if figures of this kind have a source; those of a source have none."""
     return bool(getattr(kind.spec, "SOURCED", True))
 
 
@@ -442,7 +442,7 @@ def _example(field: Field) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether prompts can be answered."""
+    """True if prompts can be answered."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -144,7 +144,7 @@ def numbers(value: object) -> tuple[Cell, ...]:
 
 
 def is_colored() -> bool:
-    """Whether standard output shows colours: a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
+    """True if standard output shows colours: a terminal, unless NO_COLOR or FORCE_COLOR is set."""
     from trnspec.output.reporters import use_color
 
     return sys.stdout is not None and use_color(sys.stdout, os.environ)

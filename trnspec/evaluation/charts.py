@@ -444,7 +444,7 @@ def accuracy(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
     ]
     medians = tuple(min(max(median(by_set[key]), _RATIOS[0]), _RATIOS[1]) for key in sets)
     marks.append(Points("median", medians, tuple(map(float, range(len(sets))))))
-    categories = tuple(f"{part}: {name} ({len(by_set[part, name]):,})" for part, name in sets)
+    categories = tuple(f"{label(part)}: {name} ({len(by_set[part, name]):,})" for part, name in sets)
     notes = (
         "Number of rows in brackets. Values beyond 0.2 and 5 are at the edge. 'ideal' rows are bounds: no calibration applies",
         "--refit draws fitted rows with the value of a fit to other models" if "fitted" in groups else "",
@@ -510,7 +510,7 @@ def heatmap(rows: Sequence[Row], answer: str | None = None, x: str | None = None
     for given, result in rows:
         cell = measure(given[y]), measure(given[x])
         if not isinstance(result, Evaluation):
-            reasons.setdefault(cell, result.reason.replace("-", "\n", 1))
+            reasons.setdefault(cell, result.reason.replace("-", "-\n", 1))
         elif cell not in best or (result.number(name) > best[cell].number(name)) == higher:
             best[cell] = result
     size, symbol = scale([e.number(name) for e in best.values()], chosen.unit)

@@ -254,7 +254,7 @@ def _rest(evaluation: Evaluation) -> str:
 
 
 def _is_best(evaluation: Evaluation, rows: Rows) -> bool:
-    """Whether the first row of a table is the plan that the answers are about."""
+    """True if the first row of a table is the plan that the answers are about."""
     values = {a.name: a.value for a in evaluation.answers}
     row = dict(zip(rows.columns, rows.rows[0], strict=True)) if rows.rows else {}
     pairs = [(value, values.get(_SHORT.get(name, name))) for name, value in row.items()]

@@ -284,7 +284,7 @@ def _compare(sign: str, a: Any, b: Any) -> bool | None:
 
 
 def _has(sign: str, words: Any, word: Any) -> bool:
-    """Whether a list has a word (``=``), or has it not."""
+    """True if a list has a word (``=``), or does not have it."""
     return (word in words.split(", ")) is (sign == "=")
 
 
