@@ -184,7 +184,7 @@ def test_refused(here, tmp_path, case):
 
 FILES = {
     "nothing": (None, "trnspec: rows.csv: cannot be read: no such file"),
-    "binary": (bytes(range(256)), "trnspec: rows.csv: cannot be read: it is not UTF-8 text"),
+    "binary": (bytes(range(256)), "trnspec: rows.csv:2: cannot be read: it is not UTF-8 text"),
     "cells too many": (b"kind,id\ntrain,a,b\n", "rows.csv:2: more cells than columns"),
     "no rows of training": (b"kind,id\nother,a\n", "there are no rows to fit"),
 }

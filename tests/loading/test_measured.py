@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
-from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
+from trnspec.loading.measured import TableError, is_stated, read_table, table_of, used_rows
 from trnspec.model.measurements import Measurements, RejectedRow
 from trnspec.yaml import Place
 
@@ -28,10 +28,14 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "text", ['id,a\none,"b\n', "id\none,two\n", "id,a\none\n", "id,a,id\n1,2,3\n", "", "\n", "id;a\n1;2\n", "id\ta\n"]
-)
-def test_invalid_tables(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match=r"table\.csv"):
+    ("text", "line"),
+    [
+        ('id,a\none,"b\n', 2), ('id,a\n1,2\none,"b"c\n', 3), ("id\none,two\n", 2), ("id,a\none\n", 2), ("id,a,id\n1,2,3\n", 1),
+        ("", 1), ("\n", 1), ("id;a\n1;2\n", 1), ("id\ta\n", 1), ("id, a\n1,2\n", 1),
+    ],
+)  # fmt: skip
+def test_invalid_tables(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(TableError, match=rf"table\.csv:{line}: "):
         read_table(written(tmp_path, text))
 
 

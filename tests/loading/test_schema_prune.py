@@ -93,11 +93,17 @@ def test_a_document_without_a_name_title_or_version_is_reported_and_checked(part
     assert (found.node.name, found.node.metadata.title) in {("example", "example"), ("example", "Example")}
 
 
+def test_a_document_with_an_invalid_title_is_checked():
+    found = reading(CHIP.replace("title: Example", "title: 5"))
+    assert [p.code for p in found.problems] == ["TRN103"]
+    assert found.node is not None
+    assert found.node.metadata.title == "example"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("name: example", "name: Example X"),
-        ("title: Example", "title: 5"),
         ("capacity: 32 GiB, ", ""),
         ("capacity: 32 GiB", "capacity: 32"),
         ("capacity: 32 GiB", "capacity: {note: x}"),

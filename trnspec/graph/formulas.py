@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import steps_of, value_at
+from trnspec.model.reflection import dotted, leaves, steps_of, value_at
 from trnspec.model.renames import current
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
@@ -47,7 +48,8 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         if holder is None and match["name"] in graph.broken:
             raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
-            raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
+            hint = did_you_mean(match["name"], graph.aliases)
+            raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})", hint)
         path = _path(match, holder)
         value = figure_at(holder, path)
         if isinstance(value, Figure):
@@ -56,7 +58,8 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
             return str(int(value))
         if value is None and value_at(holder.document.data, path) is not None:
             raise UnusableOperandError(f"{match[0]} has errors (in the formula {formula!r})")
-        raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})")
+        hint = did_you_mean(match["path"], (dotted(at) for at, _, _ in leaves(holder.spec, ("spec",))))
+        raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})", hint)
 
     return evaluate(_OPERAND.sub(operand, formula), node.units, exact=exact)
 

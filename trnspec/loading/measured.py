@@ -79,6 +79,20 @@ def _offset(line: str, index: int) -> int:
     return len(line) + 1
 
 
+class TableError(UsageError):
+    """A table that cannot be read.
+
+    Attributes:
+        fault: What is wrong, without the place.
+        line: The line, or ``None`` for the file as a whole.
+    """
+
+    def __init__(self, file: str | Path, fault: str, line: int | None = None) -> None:
+        super().__init__(f"{file}: {fault}" if line is None else f"{file}:{line}: {fault}")
+        self.fault = fault
+        self.line = line
+
+
 MOST_BYTES = 50_000_000
 """The size of the largest table that is read."""
 
@@ -91,7 +105,7 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         name: The file as messages name it; the path itself by default.
 
     Raises:
-        UsageError: The file cannot be read, is too large, is not UTF-8, holds a control character, a column occurs twice, or a row
+        TableError: The file cannot be read, is too large, is not UTF-8, holds a control character, a column occurs twice, or a row
             has more or fewer cells than there are columns.
     """
     import csv
@@ -100,31 +114,34 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         with path.open("rb") as file:
             contents = file.read(MOST_BYTES + 1)
         if len(contents) > MOST_BYTES:
-            raise UsageError(f"{name or path}: it has more than {MOST_BYTES:,} bytes")
+            raise TableError(name or path, f"it has more than {MOST_BYTES:,} bytes")
         # Spreadsheets write a byte order mark.
         text = contents.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name or path}: cannot be read: {_reason(error)}") from error
+    except OSError as error:
+        raise TableError(name or path, f"cannot be read: {_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        line = contents.count(b"\n", 0, error.start) + 1
+        raise TableError(name or path, "cannot be read: it is not UTF-8 text", line) from error
     if found := UNSAFE.search(text.replace("\r\n", "\n")):
         line = text.count("\n", 0, text.index(found.group())) + 1
-        raise UsageError(f"{name or path}:{line}: a control character, {name_of(found.group())}")
+        raise TableError(name or path, f"a control character, {name_of(found.group())}", line)
     lines = tuple(text.splitlines())
     try:
         reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
         columns = tuple(reader.fieldnames or ())
         if fault := _header_fault(columns):
-            raise UsageError(f"{name or path}:1: {fault}")
+            raise TableError(name or path, fault, 1)
         rows = []
         for cells in reader:
             if None in cells or None in cells.values():
                 fault = "more cells than columns; is a comma not quoted?"
                 if None not in cells:
                     fault = "fewer cells than columns; end the row with commas"
-                raise UsageError(f"{name or path}:{reader.line_num}: {fault}")
+                raise TableError(name or path, fault, reader.line_num)
             stated, line = {column: text or "" for column, text in cells.items()}, reader.line_num
             rows.append(MeasuredRow(line, stated, stated.get("id") or f"line {line}"))
     except csv.Error as error:
-        raise UsageError(f"{name or path}: cannot be read: {error}") from error
+        raise TableError(name or path, f"cannot be read: {error}", reader.reader.line_num) from error
     return MeasuredTable(name or str(path), columns, tuple(rows), lines)
 
 
@@ -146,17 +163,17 @@ def _header_fault(columns: Sequence[str]) -> str:
         return "the first line has no names of columns"
     if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), "")):
         return f"the cells are separated by {separator!r}; write commas"
+    if spaced := next((column for column in columns if column != column.strip()), ""):
+        return f"the column {spaced!r} begins or ends with a space"
     repeated = next((column for index, column in enumerate(columns) if column in columns[:index]), None)
     return "" if repeated is None else f"the column {repeated!r} occurs twice"
 
 
-def _reason(error: OSError | UnicodeDecodeError) -> str:
+def _reason(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, IsADirectoryError):
         return "it is a folder; name a file in it"
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text"
     return str(error.strerror)
 
 
@@ -198,7 +215,7 @@ def table_of(spec: Measurements, document: str) -> MeasuredTable:
         document: The file of the document; the table is in its folder.
 
     Raises:
-        UsageError: As :func:`read_table`.
+        TableError: As :func:`read_table`.
     """
     path = Path(document).parent / spec.data
     try:
@@ -206,7 +223,7 @@ def table_of(spec: Measurements, document: str) -> MeasuredTable:
     except OSError:
         return read_table(path)
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
-        raise UsageError(f"{path}: cannot be read: it is not a regular file")
+        raise TableError(path, "cannot be read: it is not a regular file")
     return _unchanged(path.absolute(), str(path), state.st_mtime_ns, state.st_size)
 
 

@@ -241,9 +241,13 @@ def _valid_part(
         "metadata": {"name": _name(document), "title": _name(document)},
     }
     data = {**assumed[""], **data}
-    if isinstance(data.get("metadata"), dict):
-        data["metadata"] = {**assumed["metadata"], **data["metadata"]}
     drops = [u.drop for u in unsound if u.missing not in assumed.get(".".join(map(str, u.drop)), ())]
+    if isinstance(data.get("metadata"), dict):
+        # An invalid title is replaced too; no document refers to it.
+        invalid = {"title"} if ("metadata", "title") in drops else set()
+        stated = {key: value for key, value in data["metadata"].items() if key not in invalid}
+        data["metadata"] = {**assumed["metadata"], **stated}
+        drops = [drop for drop in drops if drop != ("metadata", "title")]
     rejected = [p for p in _rejected_by_reader(document) if p[:1] != ("metadata",) or p[1:] not in _ASSUMED_METADATA]
     rest, positions = prune(kind.spec, data, [*drops, *rejected])
     problems = [u.problem for u in unsound if u.problem is not None]

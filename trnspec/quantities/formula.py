@@ -102,7 +102,15 @@ _TIMES = ("x", "*", "\u00d7")
 
 
 class FormulaError(ValueError):
-    """A text that is not a formula."""
+    """A text that is not a formula.
+
+    Attributes:
+        hint: What was probably meant, or an empty text.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @lru_cache(maxsize=1024)

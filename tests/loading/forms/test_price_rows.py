@@ -56,6 +56,11 @@ def test_shipped_lists_are_price_documents_and_back(file) -> None:
         ("region: us-east-2, price: 1 USD/h", ("TRN102", 8, "spec.rows.1 has no 'source'")),
         ("region: us-east-2, price: 2 USD/h, source: b, term: 24 GB", ("TRN105", 8, "'24 GB' at spec.rows.1.term is")),
         ("region: us-east-2, price: 2 USD/h, sources: []", ("TRN102", 8, "spec.rows.1.sources has no items")),
+        ("region: us-east-2, price: 2 USD/h, sources: [b, b]", ("TRN209", 8, "'b' is listed twice")),
+        (
+            "region: us-east-2, price: 2 USD/h, status: listed, source: b",
+            ("TRN101", 8, "spec.rows.1 has a price and a"),
+        ),
         ("region: us-east-1, price: 1 USD/h, source: a", ("TRN209", 8, "spec.rows.1 is the same as spec.rows.0")),
     ],
 )

@@ -85,6 +85,7 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     hashes: dict[str, set[str]] = {}
     kinds: dict[str, str] = {}
     lines: dict[str, set[int]] = defaultdict(set)
+    named = {document.spec.data for document in graph.of(Measurements) if document.target}
     for document in graph.of(Measurements):
         # TRN701 reports a table that cannot be read.
         with suppress(UsageError):
@@ -95,6 +96,8 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     for index, fitted in enumerate(node.spec.tables):
         path = ("spec", "tables", index)
         known = hashes.get(fitted.table)
+        if known is None and fitted.table in named:
+            continue  # it cannot be read
         if known is None:
             hint = did_you_mean(fitted.table, hashes)
             yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint)

@@ -155,7 +155,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue
         except FormulaError as error:
             example = "8 x 128 x 128 x 2 x 2.4 GHz" if isinstance(value, Figure) else "2 x 16"
-            yield Finding((*path, key), str(error), f"write for instance: {example}")
+            yield Finding((*path, key), str(error), error.hint or f"write for instance: {example}")
             continue
         if isinstance(value, Figure):
             if not result.overlaps(value.value.interval):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.diagnostics import Location, did_you_mean
-from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, number, table_of, used_rows
+from trnspec.loading.measured import DTYPES, MeasuredTable, TableError, is_stated, number, table_of, used_rows
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
@@ -21,6 +21,7 @@ from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.units import UNITS, Dimension
+from trnspec.yaml import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,6 +35,9 @@ _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
 
 _TIMES = tuple(unit.symbol for unit in UNITS if unit.dimension is Dimension.TIME)
 """Units of durations, which are never 0."""
+
+_COUNTS = ("n_chips", "layers", "hidden", "heads", "kv_heads", "seq", "tp", "pp", "dp", "microbatch", "global_batch")
+"""Columns of sizes and degrees, which are never 0."""
 
 _KEYS = ("kind", "id", "source")
 """Columns that every table has."""
@@ -72,7 +76,7 @@ def _read(node: Node[Measurements]) -> _Table | None:
     """The table of a document, or ``None`` where it cannot be read, which TRN701 reports."""
     try:
         table = table_of(node.spec, node.document.file)
-    except UsageError:
+    except TableError:
         return None
     return _Table(node, table)
 
@@ -134,10 +138,18 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
     spec = node.spec
     try:
         table = table_of(spec, node.document.file)
-    except UsageError as error:
-        yield Finding(_DATA, str(error), "the table is in the folder of its document")
+    except TableError as error:
+        if error.line is None:
+            yield Finding(_DATA, str(error), "the table is in the folder of its document")
+        else:
+            where = Location(str(PurePath(node.document.file).parent / spec.data), Place(error.line, 1))
+            yield Finding(_DATA, error.fault, where=where)
         return
     of = _Table(node, table)
+    if spec.columns.keys().isdisjoint(table.columns):
+        message = "the first line has none of the columns of spec.columns"
+        yield of.finding(None, table.columns[0], message, "write the names of the columns in it")
+        return
     known = [u.symbol for u in node.units]
     for name, column in spec.columns.items():
         path = ("spec", "columns", name)
@@ -146,13 +158,13 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
             yield Finding(path, f"{spec.data} has no column {name!r}", hint, key=True)
         if column.unit is not None and column.unit not in _UNITLESS and node.units.get(column.unit) is None:
             yield Finding((*path, "unit"), f"{column.unit!r} is not a unit", did_you_mean(column.unit, known))
-        is_known = column.unit == "%" or node.units.get(column.unit or "") is not None
+        is_known = column.unit in (None, "%") or node.units.get(column.unit or "") is not None
         yield from _named_after(name, column.unit, is_known=is_known)
     for name in table.columns:
         if name not in spec.columns:
             yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
     for name in _KEYS:
-        if name not in table.columns:
+        if name not in table.columns and name not in spec.columns:
             yield of.finding(None, name, f"there is no column {name!r}", f"every table has {', '.join(_KEYS)}")
     if not table.rows:
         yield of.finding(None, _KEYS[0], "the table has no rows", "remove the document, or add the rows")
@@ -175,7 +187,7 @@ def _named_after(name: str, unit: str | None, *, is_known: bool) -> Iterator[Fin
     """The finding of a column whose name ends with another unit than it has."""
     suffix = _SUFFIX.search(name) if is_known else None
     if suffix is not None and unit != (expected := _IN_NAMES[suffix[1]]):
-        message = f"the column {name!r} is named after {expected}, but its unit is {unit}"
+        message = f"the column {name!r} is named after {expected}, but its unit is {unit or 'not stated'}"
         yield Finding(("spec", "columns", name, "unit"), message, f"write {expected}, or rename the column")
 
 
@@ -233,29 +245,32 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     ]
     flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
     seen: set[str] = set()
+    hardware = [node.name for kind in (Chip, Server, UltraServer) for node in graph.of(kind)]
     yield from _wrong_hardware(spec.hardware, graph)
     yield from _wrong_models(spec.models, graph)
     yield from _wrong_kinds(of)
     for row in of.table.rows:
-        if row.cells.get("id", "") in seen or not row.cells.get("id", "").strip():
-            yield of.finding(
-                row, "id", f"the id {row.cells.get('id', '')!r} is empty or taken", "every row has its own id"
-            )
-        seen.add(row.cells.get("id", ""))
+        identity = row.cells.get("id")  # TRN701 reports a table without ids
+        if identity is not None and (identity in seen or not identity.strip()):
+            yield of.finding(row, "id", f"the id {identity!r} is empty or taken", "every row has its own id")
+        seen.add(identity or "")
+        if not row.cells.get("source", "stated").strip():
+            yield of.finding(row, "source", "the row has no source", "write where it is published")
         for name in numbers:
             text = row.cells[name]
             value = _number(row, name)
             unit = spec.columns[name].unit
-            is_zero_time = value == 0 and unit in _TIMES
-            if (value is None or not 0.0 <= value < 1e18 or is_zero_time) and is_stated(text):
+            is_never_zero = unit in _TIMES or name in _COUNTS
+            if (value is None or not 0.0 <= value < 1e18 or (value == 0 and is_never_zero)) and is_stated(text):
                 expected = f"a number in {unit}" if unit else "a number"
-                least = "above 0" if unit in _TIMES else "0 or more"
+                least = "above 0" if is_never_zero else "0 or more"
                 yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, {least}, without its unit")
         for name in flags:
             if is_stated(row.cells[name]) and row.cells[name] not in ("yes", "no"):
                 yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected yes or no")
-        if (text := row.cells.get("hardware", "")) and text not in spec.hardware and text not in graph:
-            hint = did_you_mean(text, [*spec.hardware, *graph.nodes]) or "add it to spec.hardware"
+        text = row.cells.get("hardware", "")
+        if text and text not in spec.hardware and text not in graph and text not in graph.broken:
+            hint = did_you_mean(text, [*spec.hardware, *hardware]) or "add it to spec.hardware"
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
 
 

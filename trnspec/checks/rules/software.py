@@ -72,7 +72,9 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
             message = f"{other} is {getattr(spec, other)}, before {one}, {getattr(spec, one)}"
             yield Finding(("spec", other), message, "correct one of the two releases")
     for name in ("version", *_PHASES):
-        if (text := getattr(spec, name)) is not None and not re.search(r"\d", text):
+        text = getattr(spec, name)
+        # Versions of packages have several forms, releases of the SDK only one.
+        if text is not None and not (re.search(r"\d", text) if name == "version" else _release(text)):
             yield Finding(("spec", name), f"{text!r} is not a release", "write a release, such as 2.34.0")
     successor = spec.successor and graph.find(spec.successor)
     if successor is node or (successor and successor.spec.chip.name != spec.chip.name):

@@ -151,7 +151,8 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue
         except FormulaError as error:
             if "spec." in claim.scope:
-                yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth.both / 2")
+                hint = error.hint or "write for instance: spec.links.bandwidth.both / 2"
+                yield Finding((*base, "scope"), str(error), hint)
             continue  # a name in words
         said = Site(node, spread(claim.at)[0], index)
         if said.value is not None and not expected.overlaps(said.interval):

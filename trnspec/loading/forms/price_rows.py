@@ -71,7 +71,13 @@ class _Made:
         names = [*([row["source"]] if "source" in row else []), *row.get("sources", ())]
         several = [(*at, "sources", position) for position, _ in enumerate(row.get("sources", ()))]
         paths = [*([(*at, "source")] if "source" in row else []), *several]
-        self._sources = dict(zip(names, paths, strict=True))
+        self._sources = {}
+        for name, path in zip(names, paths, strict=True):
+            if self._sources.setdefault(name, path) is not path:
+                message = f"{name!r} is listed twice"
+                self._problems.append(
+                    Problem("TRN209", message, self._list.place(path), "remove or correct one of them", path)
+                )
         if names and "source" not in self._metadata:
             self._metadata["source"] = names[0]
             self._place(("metadata", "source"), self._sources[names[0]])
@@ -106,6 +112,11 @@ class _Made:
                 self._set(to, _sourced(rest.pop(key), origin), at, key)
         if not names and "source" not in metadata_of(self._list):
             self._unsourced(at)
+        if "status" in rest:
+            message = f"spec.rows.{at[-1]} has a price and a 'status', which is that of a type without prices"
+            where = self._list.place((*at, "status"), key=True)
+            self._problems.append(Problem("TRN101", message, where, "remove one of the two", (*at, "status")))
+            del rest["status"]
         self._set(path, {**(_sourced(row["price"], origin) if "price" in row else origin), **rest}, at, "price")
         for name in names[1:]:
             self._claim(at, path, row.get("price"), _where(origin), [name])
