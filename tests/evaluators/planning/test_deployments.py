@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.engine import everything
 from tests.support.evaluations import keywords
+from trnspec.catalog.catalog import Catalog
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed
@@ -85,6 +87,24 @@ def test_the_parts_of_separate_pools() -> None:
     assert before.replica.prompt > 0.0
     elsewhere = deployments(part="decode", tp=(8,), prefill_on="trn1.32xlarge")[0][0].setup.question
     assert elsewhere.prefill_on == "trn1.32xlarge"
+
+
+@pytest.mark.parametrize(
+    ("on", "model", "measured"),
+    [("trn2.48xlarge", "llama-3.1-8b", False), ("p5.48xlarge", "llama-3.1-8b", False), ("p5.48xlarge", "qwen3-30b-a3b", True)],
+)  # fmt: skip
+def test_separate_pools_without_rows_have_the_errors_of_other_software(on, model, measured) -> None:
+    """Of both pools; the fit of GPUs has such rows of models with experts."""
+    q = question(model=model, calibration="auto", tp=(4,), ep=(1,))
+    for part in ("all", "prefill", "decode"):
+        (one,) = deployed(Catalog(everything()), q, on, LENGTHS, [], part=part)
+        known, named = one.known, [o.input for o in one.known.evidence.outside]
+        assert ("pools" in named) is (part != "all" and not measured)
+        if "pools" in named:
+            middle = math.sqrt(math.prod(known.interval.transfer))
+            assert known.evidence.kind == "extrapolated"
+            assert known.low <= known.interval.transfer[0] < known.interval.transfer[1] <= known.high
+            assert one.spread.steps.median == pytest.approx(middle)
 
 
 @pytest.mark.parametrize(
