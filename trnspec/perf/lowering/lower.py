@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from math import ceil
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
-from trnspec.graph.graph import directed
+from trnspec.graph.graph import cached_by_graph, directed
 from trnspec.graph.provenance import stated
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
@@ -38,6 +37,7 @@ _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|
 _FABRICS = ("fabric", "between_servers")
 
 
+@cached_by_graph
 def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> LoweredSystem:
     """The system that ``trn1.32xlarge*32`` names: N servers or UltraServers, or one chip alone.
 
@@ -56,12 +56,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
     if match is None:
         hint = _hint(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
-    return _lowered(graph, on, match["name"], int(match["count"]) if match["count"] else None, lnc, chips)
-
-
-@lru_cache(maxsize=64)
-def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> LoweredSystem:
-    """The system; the same one for each model, layout and calibration on it."""
+    name = match["name"]
     try:
         node = graph.named(name)
     except UnknownNameError:
@@ -69,7 +64,7 @@ def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | Non
         near = _hint(graph, name)
         message = f"no system is named {name!r}" + (f"; {near}" if near else "")
         raise UnknownNameError(message, hint=in_plugin(name)) from None
-    lowering = _Lowering(graph, node, count, lnc)
+    lowering = _Lowering(graph, node, int(match["count"]) if match["count"] else None, lnc)
     slow, value, fast = (lowering.system(on, end) for end in ("slow", "value", "fast"))
     if chips is not None and chips != value.chips:
         slow, value, fast = (_some(system, chips) for system in (slow, value, fast))

@@ -17,10 +17,13 @@ from attrs import define
 from trnspec.perf.lowering.machine import group
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
 from trnspec.perf.training.bubble import balance, equal_bubble, is_executed, least_idle, pipeline_of, unequal_bubble
-from trnspec.perf.training.microbatch import Times, computation, microbatch, output_seconds_per_token
+from trnspec.perf.training.microbatch import microbatch
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.training.bubble import Balance
+    from trnspec.perf.training.execution import Pipeline
+    from trnspec.perf.training.microbatch import Times
     from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.transformer import Transformer
 
@@ -203,11 +206,10 @@ def step(
         """The elements whose time is needed, given by how much the output makes its stage the slowest, and its layers."""
         if limit == math.inf or executed is False:
             return needed
-        idle = least_idle(pipeline, layer, slowest > 0.0)
         # Gradients that are reduced for every microbatch overlap with all of a bubble, which may be any.
         data = exposed_exchanges(*exchanges, (stages.most, _LONG), (output_layers, _LONG))
-        busy = microbatches * (stages.most * layer.fwd_bwd + layer.send + slowest)
-        least = busy + idle + larger(data[0] - microbatches * slowest, 0.0) + optimizer + fixed
+        passes = _least_passes(pipeline, layer, stages, slowest)
+        least = passes + larger(data[0] - microbatches * slowest, 0.0) + optimizer + fixed
         return needed & (_ROUNDED * least <= where(executed, limit, math.inf))
 
     if not np.any(stages.unequal):
@@ -253,20 +255,23 @@ def step(
 
 
 def least_time(model: Transformer, layout: Layout, machine: Machine) -> Number:
-    """A lower bound of the time of one training step [s]: computation of the slowest stage, and its least idle time.
+    """A lower bound of the time of one training step [s]: without the optimizer and exchanges of gradients and weights.
 
     Arguments are those of :func:`step`.
     """
-    tokens = layout.microbatch * (layout.seq / layout.cp)
-    forward, backward, _, recompute = computation(model, layout, machine, tokens)
-    layer = Times(forward, backward + recompute, 0.0, 0.0, 0.0, 0.0, 0.0)
+    one = microbatch(model, layout, machine)
+    layer = one.times(layout, 1.0 + model.mtp)
     pipeline = pipeline_of(model, layout)
     stages = balance(pipeline)
-    head_excess = tokens * output_seconds_per_token(model, layout, machine) - (
-        (stages.missing - model.mtp) * layer.fwd_bwd
-    )
-    busy = layout.microbatches * (stages.most * layer.fwd_bwd + larger(head_excess, 0.0))
-    return _ROUNDED * (busy + least_idle(pipeline, layer, head_excess > 0.0) + machine.achieved.step)
+    hidden = (stages.missing - model.mtp) * layer.fwd_bwd
+    slowest = larger(one.head + (1.0 + model.mtp) * one.embedding_head - hidden, 0.0)
+    return _ROUNDED * (_least_passes(pipeline, layer, stages, slowest) + machine.achieved.step)
+
+
+def _least_passes(pipeline: Pipeline, layer: Times, stages: Balance, slowest: Number) -> Number:
+    """A lower bound of the time of all passes of the slowest stage [s], given by how much the output makes it that."""
+    busy = pipeline.microbatches * (stages.most * layer.fwd_bwd + layer.send + slowest)
+    return busy + least_idle(pipeline, layer, slowest > 0.0)
 
 
 _LONG = 1e30

@@ -15,11 +15,15 @@ from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, number, read_table, table_of, used_rows
 from trnspec.model.calibration import Calibration, FittedTable
+from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
 from trnspec.model.measurements import Measurements
+from trnspec.model.server import Server
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
+from trnspec.model.ultraserver import UltraServer
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
@@ -355,6 +359,13 @@ def first(table: Sequence[tuple[str, Value]], text: str) -> Value | None:
     return next((value for pattern, value in table if re.search(pattern, text.lower())), None)
 
 
+@cached_by_graph
+def systems(graph: Graph) -> frozenset[str]:
+    """The names of the hardware that a row may name."""
+    nodes = (node for kind in (Chip, Server, UltraServer, Cluster) for node in graph.of(kind))
+    return frozenset(name for node in nodes for name in (node.name, *node.aliases))
+
+
 def document_name(graph: Graph, text: str) -> str | None:
     """The document that a description of hardware names by :data:`HARDWARE`; ``None`` if no pattern matches.
 
@@ -370,7 +381,7 @@ def document_name(graph: Graph, text: str) -> str | None:
         if match is None:
             continue
         names = documents or (match.group(0),)
-        known = next((n for n in names if n in graph), None)
+        known = next((n for n in names if n in systems(graph)), None)
         if known is None:
             raise UsageError(f"the catalog has no document named {' or '.join(names)}, which {text!r} needs")
         return known
@@ -386,7 +397,7 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
         of: What a row measures.
     """
     stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
-    return next((name for name in stated if name and name in graph), "")
+    return next((name for name in stated if name in systems(graph)), "")
 
 
 def chip_of(graph: Graph, text: str, of: str) -> str:
@@ -401,7 +412,7 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
         UsageError: The catalog has no such hardware.
     """
     name = stated_name(graph, text, of) or document_name(graph, text) or text.strip()
-    if name not in graph and (name := name.lower()) not in graph:
+    if name not in systems(graph) and (name := name.lower()) not in systems(graph):
         raise UsageError(f"unknown hardware {text!r}")
     return lower(graph, name).chip
 
@@ -410,7 +421,7 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
 def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> LoweredSystem:
     """See :meth:`RowCells.hardware`."""
     name = stated_name(graph, text, of) or document_name(graph, text)
-    if name is None and text in graph:
+    if name is None and text in systems(graph):
         name = text
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
