@@ -13,7 +13,7 @@ import click
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import show
+from trnspec.cli.render import formats, show
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.text_table import Column, plural, table
 
@@ -70,13 +70,7 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 @option("--out DIR", "Output", "Write tables and documents into this catalog folder.")
 @option("--name NAME", "Output", "Names begin with it.", default="measured")
 @option("--force", "Output", "Overwrite existing files.")
-@option(
-    "--format form",
-    "Output",
-    "How the comparison is printed.",
-    type=click.Choice(["text", "json"]),
-    default="text",
-)
+@formats("text", "json")
 @option("--catalog DIR", "Catalog", "Also resolve names in this catalog.")
 def command(**options: Any) -> None:
     """Measure kernels, a layer and collectives on an accelerator with PyTorch.
@@ -113,7 +107,7 @@ def command(**options: Any) -> None:
     written = files(FilePath(options["out"]), tables, origin) if options["out"] else {}
     write(written)
     compared, skipped = compare(catalog.graph, tables, options["calibration"])
-    if options["form"] == "json":
+    if options["format_"] == "json":
         click.echo(_json(device, chip, tables, compared, skipped, list(written)))
         return
     _print(device, chip, tables, compared, skipped)
