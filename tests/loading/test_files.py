@@ -100,17 +100,18 @@ def test_a_document_in_another_encoding(tmp_path: Path, encoding) -> None:
 
 
 def test_files_in_a_folder_that_holds_documents(tmp_path: Path) -> None:
-    """A file that is not UTF-8, and one with a block of a document; in the settings' catalogs, every file."""
+    """A file that is empty or not UTF-8, and one with a block of a document; in the settings' catalogs, every file."""
     for folder in ("hardware", "hardware/chips", "models"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "bytes.yaml").write_bytes(b"\xff\xfe\xff")
         (tmp_path / folder / "mkdocs.yml").write_text("site_name: a\n")
         (tmp_path / folder / "block.yaml").write_text("spec: {}\n")
+        (tmp_path / folder / "empty.yaml").write_text(" \n")
         (tmp_path / folder / "service.yaml").write_text("apiVersion: v1\nkind: Service\nspec: {}\n")
 
     assert named(tmp_path) == []
     assert named(tmp_path / "hardware", catalogs=(tmp_path / "hardware",)) == [
-        "block.yaml", "bytes.yaml", "mkdocs.yml", "service.yaml",
+        "block.yaml", "bytes.yaml", "empty.yaml", "mkdocs.yml", "service.yaml",
     ]  # fmt: skip
 
     for folder in ("hardware", "hardware/chips"):
@@ -118,7 +119,7 @@ def test_files_in_a_folder_that_holds_documents(tmp_path: Path) -> None:
 
     assert named(tmp_path / "models") == []
     assert named(tmp_path / "hardware") == [
-        "block.yaml", "bytes.yaml", "own.yaml", "block.yaml", "bytes.yaml", "own.yaml",
+        "block.yaml", "bytes.yaml", "empty.yaml", "own.yaml", "block.yaml", "bytes.yaml", "empty.yaml", "own.yaml",
     ]  # fmt: skip
 
 

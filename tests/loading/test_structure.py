@@ -108,6 +108,7 @@ def test_every_refusal_is_reported_in_one_go():
         ({"metadata": None}, {("metadata", "None is not a mapping")}),
         ({"metadata": {}}, {("metadata.name", "name is missing"), ("metadata.title", "title is missing")}),
         ({"spec": []}, {("spec", "[] is not a mapping")}),
+        ({"spec": {"connects": "chips", "latency": 15}}, {("spec.latency", "a number alone has no unit")}),
         ({"claims": None}, {("claims", "None is not a list")}),
         ({"claims": {}}, {("claims", "{} is not a list")}),
     ],

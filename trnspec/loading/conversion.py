@@ -123,7 +123,7 @@ def _figure(dimension: Dimension | None, converter: _FigureConverter) -> Hook:
     units, as_mapping = converter.units, converter.get_structure_hook(_FIGURE)
 
     def hook(value: Any, _: Any) -> Figure:
-        if type(value) is str:
+        if type(value) is not dict:
             return Figure(value=parse(value, dimension, units))
         figure: Figure = as_mapping(value, Figure)
         if dimension is not None:

@@ -92,8 +92,8 @@ def documents_among(
     """The files that some paths name, also those in folders, without those of other programs.
 
     A file is a document if it states ``trnspec/`` as its version, or a kind of trnspec with a metadata or spec block and
-    no version or a misspelt one. In a folder that holds documents, a file that is not UTF-8 or has a block of a document
-    is one too; in the folder of a kind of a catalog, every file is. A file that cannot be read is one, so that this is
+    no version or a misspelt one. In a folder that holds documents, a file that is empty, is not UTF-8 or has a block of a
+    document is one too; in the folder of a kind of a catalog, every file is. A file that cannot be read is one, so that this is
     reported.
 
     Args:
@@ -115,7 +115,9 @@ def documents_among(
         if folder not in holding:
             holding[folder] = any(_VERSION.search(_beginning(f)[0]) for f in folder.glob("[!.]*.y*ml"))
         keys = _top_level(text)
-        return holding[folder] and (not valid or ("apiVersion" not in keys and not _BLOCKS.isdisjoint(keys)))
+        return holding[folder] and (
+            not valid or not text.strip() or ("apiVersion" not in keys and not _BLOCKS.isdisjoint(keys))
+        )
 
     for path in map(FilePath, paths):
         if not path.is_dir():

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.catalog.versions.conftest import CHIP, PAGE, SERVER
-from tests.support.rules import graph
+from tests.support.rules import document, graph
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.yaml import Place
@@ -70,6 +70,13 @@ def lay(catalog: Catalog, tmp_path, text: str) -> Catalog:
     file = tmp_path / "my.yaml"
     file.write_text(text, encoding="utf-8")
     return catalog.overlay(file)
+
+
+def test_one_document_by_two_names(tmp_path) -> None:
+    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "aliases: [piece]")
+    text = "change:\n  part: {memory.capacity: 2 GiB}\n  piece: {memory.capacity: 3 GiB}\n"
+    with pytest.raises(UsageError, match=r"my.yaml:3:3: piece is part, which is changed above"):
+        lay(Catalog(graph(PAGE, chip)), tmp_path, text)
 
 
 def test_changes_and_additions(catalog, tmp_path) -> None:

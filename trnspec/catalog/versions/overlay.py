@@ -127,7 +127,11 @@ class _Overlay:
                 )
                 continue
             node = graph.named(name)
-            changed[node.name], errors = attempt(changed.get(node.name, node), values)
+            if node.name in changed:
+                message = f"{name} is {node.name}, which is changed above"
+                self._error(self.document.place(path, key=True), message, "write one mapping for it")
+                continue
+            changed[node.name], errors = attempt(node, values)
             for error in errors:
                 self._error(self.document.place((*path, error.at), key=error.key), error.message)
         return changed
