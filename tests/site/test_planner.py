@@ -34,6 +34,8 @@ def test_selects_choose_a_case(opened, plans) -> None:
 
     page.select_option("#phase", "serve")
     assert visible.get_attribute("id") == plans[1].id
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.select_option("#load", plans[2].load)
     assert visible.get_attribute("id") == plans[2].id
     assert page.url.endswith(f"#case={plans[2].id}")
