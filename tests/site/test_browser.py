@@ -306,7 +306,7 @@ def test_without_scripts(opened) -> None:
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark"}
 PAGES = (
     "index.html", "documents.html", "document/trainium2.html", "document/trn2-ultraserver.html", "sources.html",
-    "source/neuron-trainium2-2026-08.html", "topology.html", "audit.html", "accuracy.html", "planner.html",
+    "source/ec2-api-capacity-block-offerings.html", "topology.html", "audit.html", "accuracy.html", "planner.html",
 )  # fmt: skip
 
 
