@@ -84,7 +84,8 @@ def _published(problem: FleetProblem, best: FleetPlan) -> NearestFleet | None:
     found += [f"on {fleet.hardware}"] if fleet.chip != best.chip else []
     found += [] if fleet.is_of(q.model) else [f"{suffixed(float(f'{fleet.active:.3g}'))} active parameters"]
     tokens = lengths.rate * (lengths.isl * (1.0 - q.prefix_hit) + lengths.osl)
-    chips = fleet.scaled(float(active_parameters(setup.dims)), tokens, float(system.peak(dtype) / system.chips))
+    work = 2.0 * float(active_parameters(setup.dims)) * tokens
+    chips = fleet.scaled(work, float(system.peak(dtype) / system.chips))
     return NearestFleet(fleet, chips, (*found, *filter(None, [fleet.note])))
 
 

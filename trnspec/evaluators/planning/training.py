@@ -226,7 +226,8 @@ def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Ru
         return None
     system = estimator.system
     peak = float(system.peak("bf16") / system.chips)
-    return NearestRun(known, known.scaled(active_parameters(estimator.dims), goals.tokens, peak), estimator.dtype)
+    work = 6.0 * active_parameters(estimator.dims) * goals.tokens
+    return NearestRun(known, known.scaled(work, peak) / HOUR, estimator.dtype)
 
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:

@@ -54,6 +54,15 @@ class Published:
         """Whether it is of a model of that name."""
         return name_key(self.model) == name_key(model)
 
+    def scaled(self, work: float, peak: float) -> float:
+        """Chip seconds for other work at the same MFU, or chips for work per second.
+
+        Args:
+            work: FLOP, or FLOP per second.
+            peak: Dense peak rate of a chip [FLOP/s].
+        """
+        return work / (peak * self.mfu / 100.0)
+
 
 @frozen(kw_only=True)
 class PublishedRun(Published):
@@ -71,16 +80,6 @@ class PublishedRun(Published):
     seq: float
     chip_hours: float
 
-    def scaled(self, active: float, tokens: float, peak: float) -> float:
-        """Chip hours of another run at the same MFU.
-
-        Args:
-            active: Parameters that a token uses.
-            tokens: Tokens of the run.
-            peak: Dense 16-bit peak rate of a chip [FLOP/s].
-        """
-        return 6.0 * active * tokens / (peak * self.mfu / 100.0) / 3600.0
-
 
 @frozen(kw_only=True)
 class PublishedFleet(Published):
@@ -91,16 +90,6 @@ class PublishedFleet(Published):
     """
 
     load: tuple[float, float, float, float]
-
-    def scaled(self, active: float, tokens: float, peak: float) -> float:
-        """Chips of another load at the same MFU.
-
-        Args:
-            active: Parameters that a token uses.
-            tokens: Tokens per second that are computed, of prompts and outputs.
-            peak: Dense peak rate of a chip [FLOP/s].
-        """
-        return 2.0 * active * tokens / (peak * self.mfu / 100.0)
 
 
 def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> PublishedRun | None:
