@@ -322,7 +322,9 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     """
     links = chip.spec.links
     link, systems = graph.find(links.link if links else None), _ultraservers(graph)
-    if link is None or not all(
+    if link is None or _may_lack_ultraservers(graph):
+        return
+    if not all(
         ultraserver.spec.fabric is not None
         and ultraserver.spec.between_servers is None
         and _uses_all_links(ultraserver.spec.fabric, chip)
@@ -339,7 +341,7 @@ def _fabrics_of_chip(system: Node[Any], chip: Node[Chip], graph: Graph) -> Itera
     fabric, outer = system.spec.fabric, getattr(system.spec, "between_servers", None)
     # Some links of a chip may leave a server for its UltraServer, whose fabric is not that of its servers.
     is_all = fabric is not None and _uses_all_links(fabric, chip)
-    is_all &= system.is_of(UltraServer) or chip.name not in _ultraservers(graph)
+    is_all &= system.is_of(UltraServer) or not (chip.name in _ultraservers(graph) or _may_lack_ultraservers(graph))
     for direction in _DIRECTIONS if outer is not None or is_all else ():
         terms = [_rate_of_chip(system, "fabric", direction, graph)]
         level = f"links in {_article(in_text(type(system.spec)))}"
@@ -389,6 +391,11 @@ def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
             if chip.spec.links is not None and chip.spec.links.link is not None:
                 by_name.setdefault(chip.spec.links.link.name, []).append(ultraserver)
     return by_name
+
+
+def _may_lack_ultraservers(graph: Graph) -> bool:
+    """Whether errors may hide an UltraServer of a chip: in its document, or in its reference to a server."""
+    return bool(graph.broken) or any(graph.find(u.spec.servers.server) is None for u in graph.of(UltraServer))
 
 
 def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
