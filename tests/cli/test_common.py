@@ -1,7 +1,17 @@
-"""The options that choose a catalog, the same for every command that asks."""
+"""Defaults and ranges of the options; those that choose a catalog are the same for every command that asks.
 
+``python tests/cli/test_common.py`` writes the defaults.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
 import pytest
 
+from trnspec.cli import group
+
+DEFAULTS = Path(__file__).with_name("defaults.txt")
 OVERLAY = """
 change:
   trainium2: {memory.capacity: 128 GiB}
@@ -44,3 +54,24 @@ def test_misuse(here, args, message) -> None:
 
         assert (result.status, result.out) == (2, "")
         assert message in result.err
+
+
+def defaults(command: click.Command, names: tuple[str, ...] = ()) -> Iterator[str]:
+    """The options of a command and of those below that have a default or a range."""
+    for name in command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ():
+        below = command.get_command(click.Context(command), name)
+        assert below is not None
+        yield from defaults(below, (*names, name))
+    for option in command.params:
+        limits = option.type if isinstance(option.type, click.IntRange | click.FloatRange) else ""
+        default = option.default if isinstance(option.default, int | float | str | tuple) else None
+        if default not in (None, False) or limits:
+            yield " ".join(map(str, (*names, option.opts[0], default, limits))).rstrip()
+
+
+def test_defaults() -> None:
+    assert DEFAULTS.read_text("utf-8").splitlines() == [*defaults(group)]
+
+
+if __name__ == "__main__":
+    DEFAULTS.write_text("".join(f"{line}\n" for line in defaults(group)), "utf-8")

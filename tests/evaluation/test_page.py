@@ -7,7 +7,7 @@ from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items
+from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items, uncertain
 from trnspec.evidence import UsedFigure
 from trnspec.text_table import Heading, TextTable, lines, rendered
 
@@ -56,6 +56,15 @@ def test_summary_of_memory_that_is_not_judged() -> None:
 
     assert summary_items(some)[1:] == [("memory", "2.5 GiB of 16 GiB per rank")]
     assert not summary_items(Evaluation(evaluator="x", title="x"))
+    assert BOUNDS not in " ".join(str(some).split())
+
+
+@pytest.mark.parametrize(("number", "shown"), [(11, []), (12, []), (13, ["2"]), (40, ["29"])])
+def test_the_first_page_counts_the_assumptions_that_it_leaves_out(number, shown) -> None:
+    every = tuple(Assumption(f"a{n}", "1", "unknown", first=True) for n in range(number))
+    found = uncertain(Evaluation(evaluator="x", title="x", assumptions=(*every, Assumption("b", "2", "stated"))))
+    assert shown == [text.partition(" ")[0] for name, text in found if name == "more"]
+    assert len(found) == min(number, 12)
 
 
 def test_a_summary_has_six_lines() -> None:

@@ -3,11 +3,12 @@
 import math
 
 import pytest
-from attrs import astuple, evolve
+from attrs import NOTHING, astuple, evolve, fields
 
 from tests.support.engine import LLAMA_3_8B, MODELS, SYSTEMS, forward_flops, layer_flops, parameters, shipped
-from trnspec.model.transformers.counting import dimensions, sizes
+from trnspec.model.transformers.counting import dimensions, layers_of, sizes
 from trnspec.model.transformers.counting import parameters as counted
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.model.transformers.model import Model
 from trnspec.perf.lowering.machine import IDEAL, machine
 from trnspec.perf.roofline import pieces
@@ -33,6 +34,16 @@ def close(expected: float, actual: float, rel: float = 1e-12) -> None:
 def test_parameters(name):
     """All of them: layers, embedding, output and what lies outside."""
     close(counted(ALL[name]), parameters(transformer(ALL[name])))
+
+
+def test_results_of_the_residual_stream():
+    """Each layer adds two, but those of a single operation; without a dense network, experts or none stand in for it."""
+    for node in shipped().graph.of(Model):
+        attended, recurrent, dense, with_experts = layers_of(node.spec)
+        networks = dense + with_experts if dense else node.spec.layers
+        assert 2 * node.spec.layers == attended + recurrent + networks + ALL[node.name].absent_results, node.name
+    known = {f.name: f.default for f in fields(Dimensions) if f.default not in (NOTHING, 0.0)}
+    assert known == {"causal": 1.0}
 
 
 def test_sizes_are_exact():

@@ -70,6 +70,7 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
         (100.0, "a factor of 10: 10 USD/h is within the bounds"),
         (1.0, "a factor of 0.1: 10 USD/h is within the bounds"),
         (10.0 / 16, "the price of one chip: 16 x 0.625 = 10 USD/h"),
+        (0.61234567, "the price of one chip: 16 x 0.612346 = 9.79753 USD/h"),
         (33.0, ""),
     ],
 )

@@ -32,8 +32,9 @@ def test_hosts_are_sized_by_server() -> None:
     assert "trn3-gen1-ultraserver has 16 chips in a server, trn3-gen2-ultraserver has 4 chips" in cause(
         bare(), "host memory per trainium3"
     )
-    # Only one UltraServer of this chip: nothing differs.
+    # Only one UltraServer of this chip, or one whose host is known: nothing differs.
     assert "vCPUs per trainium2" not in found
+    assert "vCPUs per trainium3" not in described(put(bare(), "trn3-gen1-ultraserver", "stated.host.vcpus", None))
 
 
 def test_network_bandwidth_of_a_chip() -> None:

@@ -369,13 +369,14 @@ def _repeated(graph: Graph) -> Iterator[Finding]:
             if not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
                 continue
             key = (row.cells.get("kind"), node.spec.hardware.get(row.cells.get("hardware", "")), results)
-            for other, known in first.setdefault(key, []):
-                if _same_run(row, known):
-                    see = f"{other.table.file}:{known.line}"
-                    yield of.finding(row, "id", f"the same run as {known.id!r} ({see})", "keep the more complete row")
-                    break
+            before = first.setdefault(key, [])
+            same = next(
+                (f"{known.id!r} ({o.table.file}:{known.line})" for o, known in before if _same_run(row, known)), ""
+            )
+            if same:
+                yield of.finding(row, "id", f"the same run as {same}", "keep the more complete row")
             else:
-                first[key].append((of, row))
+                before.append((of, row))
 
 
 def _same_run(row: MeasuredRow, other: MeasuredRow) -> bool:
