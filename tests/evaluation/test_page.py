@@ -56,7 +56,13 @@ def test_summary_of_memory_that_is_not_judged() -> None:
 
     assert summary_items(some)[1:] == [("memory", "2.5 GiB of 16 GiB per rank")]
     assert not summary_items(Evaluation(evaluator="x", title="x"))
-    assert BOUNDS not in " ".join(str(some).split())
+
+
+@pytest.mark.parametrize("kind", ["ideal", ""])
+def test_the_first_page_explains_bounds(kind) -> None:
+    rows = Table("t", ("name", "time"), tuple((f"r{n}", 1.0) for n in range(60)), ("", "s"), kind=kind, first_rows=3)
+    long = Evaluation(evaluator="x", title="x", answers=(Answer("time", 1.0, "s"),), tables=(rows,))
+    assert (BOUNDS in " ".join(rendered(page(long), 80).split())) is (kind == "ideal")
 
 
 @pytest.mark.parametrize(("number", "shown"), [(11, []), (12, []), (13, ["2"]), (40, ["29"])])

@@ -53,6 +53,16 @@ def test_spelling(old, new, fixed) -> None:
     assert (wrong.document.text.replace(new, fixed), ()) == (after.document.text, after.diagnostics)
 
 
+@pytest.mark.parametrize("text", ["", "x" * 61, "a\nb", "a\n" + 60 * "b", "x" * 60])
+def test_titles_have_texts_that_fit_on_a_line(text) -> None:
+    result = edited()
+    data = {"edit": {"text": text, "start": (1, 1), "end": (1, 2)}, "hint": "shorten"}
+    begin = types.Position(0, 0)
+    finding = types.Diagnostic(types.Range(begin, begin), "wrong", code="TRN101", data=data)
+    (action,) = actions.fixes(finding, URI, lines_of(result))
+    assert action.title == (f"Replace with {text}" if text == "x" * 60 else "Fix TRN101: shorten")
+
+
 def test_waiver() -> None:
     wrong = edited("value: 157.3 TFLOPS", "value: 150 TFLOPS")
     (finding,) = findings(wrong)

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.lsp.conftest import edited, session, spot_in
-from trnspec.lsp.fields import described, fields_at
+from trnspec.lsp.fields import described, field_at, fields_at
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip
+from trnspec.model.server import Server
 
 
 def text_at(words: str, offset: int = 0, old: str = "", new: str = "") -> list[str]:
@@ -41,6 +42,9 @@ def test_figure_as_a_mapping() -> None:
 def test_key() -> None:
     assert "Peak rate between the chip and its memory." in text_at("bandwidth: 2.9", 2)
     assert ["The figures of the document."] == text_at("spec:", 1)
+    regions = field_at(Server, ("spec", "availability", "regions"))
+    assert regions is not None
+    assert regions == field_at(Server, ("spec", "availability", "regions", 1))
 
 
 def test_invalid_document() -> None:
