@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trnspec import __version__
 
@@ -59,6 +59,12 @@ def mark(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = linked(source[0])
 
 
+def mark_options(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:  # noqa: ARG001  # Sphinx passes them
+    """Gives the options of commands a class, so that they stay on one line."""
+    if "body" in context:
+        context["body"] = re.sub(r'<span class="pre">(?=--[\w-]+</span>)', '<span class="pre option">', context["body"])
+
+
 def summarize(app: Sphinx, error: Exception | None) -> None:
     """Writes the list of pages for language models next to the pages."""
     if error is None and app.builder.format == "html":
@@ -69,4 +75,5 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", mark)
     app.connect("builder-inited", write)
+    app.connect("html-page-context", mark_options)
     app.connect("build-finished", summarize)
