@@ -167,21 +167,16 @@ def html_page(evaluation: Evaluation) -> str:
 
 def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
     """The blocks with the tables of rows, which are those with a hint about columns, reduced to some columns."""
-    chosen: list[Block] = []
-    error: UsageError | None = None
-    matched = False
-    for block in blocks:
-        if not isinstance(block, TextTable) or "--columns" not in block.hint:
-            chosen.append(block)
-            continue
+    chosen = list(blocks)
+    tables = [(i, b) for i, b in enumerate(blocks) if isinstance(b, TextTable) and "--columns" in b.hint]
+    errors = [UsageError("--columns: the page has no table whose columns can be chosen")]
+    for i, block in tables:
         try:
-            chosen.append(block.selected(columns))
-            matched = True
-        except UsageError as unknown:
-            error = unknown
-            chosen.append(block)
-    if not matched:
-        raise error or UsageError("--columns: the page has no table whose columns can be chosen")
+            chosen[i] = block.selected(columns)
+        except UsageError as error:
+            errors.append(error)
+    if len(errors) > len(tables):
+        raise errors[-1]
     return chosen
 
 
