@@ -57,13 +57,15 @@ def test_misuse(here, args, message) -> None:
 
 
 def defaults(command: click.Command, names: tuple[str, ...] = ()) -> Iterator[str]:
-    """The options of a command and of those below that have a default or a range."""
+    """The options of a command and of those below that have a default, a range or a path."""
     for name in command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ():
         below = command.get_command(click.Context(command), name)
         assert below is not None
         yield from defaults(below, (*names, name))
     for option in command.params:
         limits = option.type if isinstance(option.type, click.IntRange | click.FloatRange) else ""
+        if isinstance(option.type, click.Path):
+            limits = [name for name in ("exists", "file_okay", "dir_okay") if getattr(option.type, name)]
         default = option.default if isinstance(option.default, int | float | str | tuple) else None
         if default not in (None, False) or limits:
             yield " ".join(map(str, (*names, option.opts[0], default, limits))).rstrip()

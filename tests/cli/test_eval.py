@@ -1,6 +1,7 @@
 """trnspec eval: options from the signature, sweeps, four formats, refusals."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -41,49 +42,7 @@ def test_without_plugins(here) -> None:
     assert (2, True) == (refused.status, "there is no evaluator 'sweep'" in refused.err)
 
 
-PAGE = """\
-sweep: trainium2, 2 times
-  time        71.1 ms [69.9, 72.3] ms
-  read        192 GiB
-  chips       1
-  fits        yes
-  bottleneck  The bandwidth of the device memory.
-
-Answers
-
-answer    value  interval         note
-------  -------  ---------------  -------------------------
-time    71.1 ms  [69.9, 72.3] ms  rounding of the bandwidth
-read    192 GiB
-fits        yes
-chips         1
-
-Bottleneck
-
-  The bandwidth of the device memory.
-
-Time breakdown
-
-part     value [ms]   share                        note
--------  ----------  ------  --------------------  -----------------------
-reading        71.1  100.0%  ####################  capacity over bandwidth
-extra             0    0.0%
-
-Reads
-
-read  time [ms]
-----  ---------
-   0       35.5
-   1       35.5
-
-Assumptions
-
-assumption  value  origin
-----------  -----  ----------
-share       1      the caller
-
-Catalog figures used
-"""
+PAGE = Path(__file__).with_name("eval_sweep.txt").read_text("utf-8")
 
 
 def test_page(here) -> None:

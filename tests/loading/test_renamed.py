@@ -1,6 +1,7 @@
 """trnspec.loading.renamed: documents with former paths are read as those with present ones, at the author's lines."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -19,61 +20,8 @@ from trnspec.model.server import Server
 from trnspec.yaml import read_text
 
 KNOWN = registry()
-OLD = """\
-api_version: trnspec/v1
-kind: Server
-metadata:
-  name: box
-  title: Box
-  source: neuron-trn1-2026-08
-  allow:
-    - {code: TRN402, at: spec.efa.bandwidth, reason: A reason.}
-    - {code: TRN402, at: spec.fabric.bandwidth, reason: A reason.}
-spec:
-  chips: {chip: trainium1, count: 16}
-  fabric:
-    link: neuronlink-v2
-    bandwidth: 384 GB/s
-  efa:
-    link: efa
-    cards: 8
-    bandwidth: {value: 800 Gbps, note: A note.}
-  network:
-    storage: 80 Gbps
-claims:
-  - at: spec.efa
-    says: 8x 100 Gigabit
-    source: ec2-api-moto-5.2.1
-  - {at: "spec.efa.{cards,link}", says: 8, source: ec2-api-moto-5.2.1}
-  - {at: spec.fabric.bandwidth, says: 384 GB/s, source: ec2-api-moto-5.2.1}
-"""
-NEW = """\
-api_version: trnspec/v1
-kind: Server
-metadata:
-  name: box
-  title: Box
-  source: neuron-trn1-2026-08
-  allow:
-    - {code: TRN402, at: spec.network.bandwidth, reason: A reason.}
-    - {code: TRN402, at: spec.fabric.bandwidth, reason: A reason.}
-spec:
-  chips: {chip: trainium1, count: 16}
-  fabric:
-    link: neuronlink-v2
-    bandwidth: {both: 384 GB/s}
-  network:
-    link: efa
-    nics: 8
-    bandwidth: {value: 800 Gbps, note: A note.}
-    storage: 80 Gbps
-claims:
-  - at: spec.network
-    says: 8x 100 Gigabit
-    source: ec2-api-moto-5.2.1
-  - {at: "spec.network.{nics,link}", says: 8, source: ec2-api-moto-5.2.1}
-  - {at: spec.fabric.bandwidth.both, says: 384 GB/s, source: ec2-api-moto-5.2.1}
-"""
+OLD = Path(__file__).with_name("renamed_old.yaml").read_text("utf-8")
+NEW = Path(__file__).with_name("renamed_new.yaml").read_text("utf-8")
 
 
 def node_of(text: str) -> Node[Any]:

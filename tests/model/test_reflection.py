@@ -21,6 +21,7 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, R
 from trnspec.model.figure import Figure
 from trnspec.model.json_schema import document_schema, example_of
 from trnspec.model.link import Lanes, Link
+from trnspec.model.parts import parts_fault
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -36,6 +37,7 @@ from trnspec.model.reflection import (
     TextShape,
     classes_below,
     dotted,
+    field_at,
     field_docs,
     leaves,
     shape_at,
@@ -281,3 +283,22 @@ def test_every_figure_and_count_has_an_example(kind):
         and not name.startswith("Sourced")
     }
     assert without <= {("CoreDma", "achieved_per_engine")}
+
+
+def test_the_field_at_a_path():
+    for path, name in {"memory": "memory", "memory.capacity": "capacity", "cores.core": "core"}.items():
+        assert field_at(Chip, tuple(path.split("."))).name == name
+    for path in ("x", "memory.x", "memory.capacity.value.x", "memory.x.capacity"):
+        assert field_at(Chip, tuple(path.split("."))) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [((2, Ref("a")), 0), ((None, Ref("a")), 0), ((True, Ref("a")), 1), ((2, "a"), 1), (("2", "a"), 1), ((2,), 1)],
+)
+def test_faults_of_parts(part, wrong):
+    class Spec:
+        def parts(self):
+            return (part,)
+
+    assert (parts_fault(Spec()).partition(".parts() ")[0] == "Spec") is bool(wrong)

@@ -96,7 +96,7 @@ class EitherShape:
     options: tuple[Shape, ...]
 
 
-@frozen(eq=False)
+@frozen
 class ObjectShape:
     """A mapping with known keys; its fields are read on first use, so that classes may be recursive."""
 
