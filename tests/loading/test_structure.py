@@ -82,6 +82,11 @@ def test_refusals_have_paths(spec, path):
 
 
 def test_every_refusal_is_reported_in_one_go():
+    none = "null is not a value"
+    assert refused(sampler, maybe=None, flag=None) == {
+        ("spec.maybe", f"{none}: leave the key out"),
+        ("spec.flag", none),
+    }
     claim = {"at": "spec.latency", "says": None, "source": "page", "x": 1}
     found = refused(link, {"connects": "chip", "lanes": {}, "latency": "15 GB", "x": 1}, claims=[claim, 3], more={})
     assert {path for path, _ in found} == {

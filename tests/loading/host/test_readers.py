@@ -54,6 +54,7 @@ OUTSIDE = '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
         (ONE % "-1", 4, "TRN106"),
         (ONE % "2.5", 4, "TRN103"),
         (ONE % "1e400", 4, "TRN103"),
+        (ONE % str(2**53), 4, "TRN106"),
         ('[{"neuron_device": 0, "connected_to":\n "1"}]', 1, "TRN103"),
         ('[{"neuron_device": 0, "instance_type": "a"},\n{"neuron_device": 1, "instance_type": "b"}]', 2, "TRN103"),
         ('[{"neuron_device": 0,\n"instance_type": 5}]', 2, "TRN106"),
