@@ -81,9 +81,6 @@ def with_plugin(**more: Any) -> Registry:
     return Registry.of([builtin, Plugin(name="example", api=1, **more)])
 
 
-# Which codes there are.
-
-
 def test_codes_that_are_emitted_are_those_that_are_explained() -> None:
     """No finding without an explanation, and no explanation of what is never found."""
     assert emitted() - set(FORMER_IDS) == set(KNOWN.codes)
@@ -106,9 +103,6 @@ def test_codes_are_sorted_and_unique() -> None:
 def test_a_page_is_named_after_its_code() -> None:
     assert {file.stem for file in CODES_FOLDER.glob("*.md")} == {code.id for code in CODES}
     assert [code.id for code in CODES if code.page is None or code.page.stem != code.id] == []
-
-
-# The content of the explanations.
 
 
 @pytest.mark.slow

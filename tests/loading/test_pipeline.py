@@ -46,9 +46,6 @@ def run(targets: dict[str, str], context: dict[str, str] | None = None, known: R
     return check(readings, known, Settings(**settings))
 
 
-# Reading.
-
-
 def test_sound_text() -> None:
     reading = load_document(read_text(chip(), "one.yaml"), BARE)
 
@@ -88,9 +85,6 @@ def test_envelope(source, code, line) -> None:
     assert {("a.yaml", code, line)} == found({"a.yaml": source})
 
 
-# Names.
-
-
 def test_target_replaces_the_context() -> None:
     """Others then see the target, and nothing is reported."""
     checked = run({"mine.yaml": chip(bf16="191 TFLOPS")}, {"theirs.yaml": chip(), "box.yaml": server()})
@@ -127,9 +121,6 @@ def test_text_at_a_finding() -> None:
     (diagnostic,) = run({"box.yaml": source}, select=("TRN201",)).report.diagnostics
 
     assert (diagnostic.code, diagnostic.where.place.line, diagnostic.where.text) == ("TRN201", 6, "none")
-
-
-# Rules.
 
 
 @rule("ABC01", "each-server", over=Server, severity=Severity.WARNING)
@@ -204,9 +195,6 @@ def test_waiver(metadata, codes, waived) -> None:
     report = run({"box.yaml": server(metadata=metadata)}, {"one.yaml": chip()}, with_rules(each_server)).report
 
     assert (codes, waived) == ({d.code for d in report.diagnostics}, report.waived)
-
-
-# Settings.
 
 
 @pytest.mark.parametrize(

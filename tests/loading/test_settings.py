@@ -64,9 +64,6 @@ def test_unknown_codes_are_misuse(settings, message) -> None:
         settings.verify(CODES)
 
 
-# Files.
-
-
 def test_own_file(tmp_path: Path) -> None:
     text = 'select = ["trn4"]\nignore = ["TRN403"]\ncatalogs = ["mine"]\n[severity]\ntrn402 = "warning"\n'
     (tmp_path / "trnspec.toml").write_text(text)

@@ -63,9 +63,6 @@ def offset(text: str, place: Place) -> int:
     return at
 
 
-# The corpus.
-
-
 def test_expectations_and_corpus_name_the_same_files() -> None:
     """No case is without expectation, and no expectation without case."""
     assert {p.name for p in CORPUS.glob("*.yaml")} | set(LARGE) == set(EXPECT)
@@ -100,9 +97,6 @@ def test_import_does_not_load_the_yaml_library() -> None:
     program = "import sys, trnspec.yaml; print([m for m in sys.modules if m.startswith('ruamel')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-# Scalars.
 
 
 @pytest.mark.parametrize(
@@ -155,9 +149,6 @@ def test_one_run_reports_all_errors() -> None:
     assert [p.see for p in document.problems if p.code == "TRN005"] == [Place(1, 1), Place(9, 1)]
 
 
-# Characters, lines, documents, directives.
-
-
 def test_characters_are_counted_not_bytes() -> None:
     """Columns count code points; the byte order mark is not counted."""
     document = read_text("\ufeffé😀: '😀' \nb: {c: 1}\r\nd: 2\r\n".encode())
@@ -169,9 +160,6 @@ def test_characters_are_counted_not_bytes() -> None:
         ("d",): (Place(3, 1), Place(3, 4), Place(3, 5)),
     }
     assert document.text[0] == "é"
-
-
-# Places.
 
 
 def test_place_of_a_missing_key_is_that_of_its_nearest_ancestor() -> None:
@@ -193,9 +181,6 @@ def test_empty_values_stand_behind_their_colon() -> None:
         ("d", "x"): Place(5, 7), ("d", "y"): Place(5, 11),
     }  # fmt: skip
     assert document.data == {"a": None, "b": None, "c": None, "d": {"x": None, "y": None}}
-
-
-# Budgets.
 
 
 @pytest.mark.parametrize(
@@ -229,9 +214,6 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
     """Deep, long and repetitive texts end with a problem, in linear time: a second or two, not many minutes."""
     with stopped_after(60.0):
         assert read_text(text).problems
-
-
-# Files.
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as files")

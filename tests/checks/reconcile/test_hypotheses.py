@@ -82,9 +82,6 @@ def test_a_part_of_another_dimension_is_no_part():
     assert explanations == {}
 
 
-# How they are explanations.
-
-
 ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "four"))
 
 
@@ -99,9 +96,6 @@ ONE, TWO, THREE, FOUR = (Explanation(w, w) for w in ("one", "two", "three", "fou
 )
 def test_the_sentence(found, explanations):
     assert explanations == sentence(found)
-
-
-# Counts.
 
 
 def test_a_count_that_closes_every_gap():

@@ -110,9 +110,6 @@ def test_any_text_gives_a_value_or_a_reason(text):
     assert reported
 
 
-# Formulas with figures of documents.
-
-
 def test_a_comma_that_ends_a_formula():
     wire = "{connects: chips, bandwidth: {both: {value: 12800 Gbps, derived: 4 x 3,200 Gbps}}}"
     text = f"api_version: trnspec/v1\nkind: Link\nmetadata: {{name: wire, title: Wire}}\nspec: {wire}\n"
