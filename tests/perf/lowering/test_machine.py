@@ -69,8 +69,12 @@ def test_one_rank_costs_exactly_nothing(system, stride, efficiency):
 def test_no_group_is_free_or_quicker_than_a_smaller_one(n, stride, system):
     on = machine(system, FITTED, "bf16")
     one, more = group(on, float(n), float(stride)), group(on, float(n + 1), float(stride))
-    assert 0.0 <= one.allgather_s_per_byte <= more.allgather_s_per_byte * (1.0 + 1e-12)
-    assert 0.0 <= one.unknown <= more.unknown + 1e-15
+    assert 0.0 <= one.allgather_s_per_byte
+    assert 0.0 <= one.unknown
+    # On a grid a larger group may span another ring, whose links it uses too.
+    if not any(level.shape for level in system.levels):
+        assert one.allgather_s_per_byte <= more.allgather_s_per_byte * (1.0 + 1e-12)
+        assert one.unknown <= more.unknown + 1e-15
 
 
 def unknown_server() -> Machine:
