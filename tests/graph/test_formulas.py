@@ -77,6 +77,13 @@ def test_errors(formula, message) -> None:
     assert message == str(error.value)
     assert formula.startswith(("torn", "bad")) == isinstance(error.value, UnusableOperandError)
 
+    # Nothing reports the errors of a document that is not checked.
+    context = {name: evolve(node, target=node.name == "box.4xlarge") for name, node in BROKEN.nodes.items()}
+    with pytest.raises(FormulaError) as error:
+        value_of(formula, BROKEN.named("box.4xlarge"), Graph(context, BROKEN.broken, {"box.4xlarge"}))
+    assert message == str(error.value)
+    assert not isinstance(error.value, UnusableOperandError)
+
 
 def test_units_of_a_plugin() -> None:
     """A formula may have the units that its document may have; without the unit, the word names what is counted."""

@@ -167,17 +167,17 @@ def html_page(evaluation: Evaluation) -> str:
 
 def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
     """The blocks with the tables of rows, which are those with a hint about columns, reduced to some columns."""
-    chosen = list(blocks)
-    tables = [(i, b) for i, b in enumerate(blocks) if isinstance(b, TextTable) and "--columns" in b.hint]
-    errors = [UsageError("--columns: the page has no table whose columns can be chosen")]
-    for i, block in tables:
-        try:
-            chosen[i] = block.selected(columns)
-        except UsageError as error:
-            errors.append(error)
-    if len(errors) > len(tables):
-        raise errors[-1]
-    return chosen
+    selected: dict[int, Block] = {}
+    error = UsageError("--columns: the page has no table whose columns can be chosen")
+    for index, block in enumerate(blocks):
+        if isinstance(block, TextTable) and "--columns" in block.hint:
+            try:
+                selected[index] = block.selected(columns)
+            except UsageError as unknown:
+                error = unknown
+    if not selected:
+        raise error
+    return [selected.get(index, block) for index, block in enumerate(blocks)]
 
 
 # The first page.

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
 
 
+FIRST = "fix that document first"
+"""The hint of a formula whose operand has errors in a document that is not checked in the same run."""
+
+
 class UnusableOperandError(FormulaError):
-    """A formula names a document or a value that has errors, which are reported there."""
+    """A formula names a document or a value that has errors, which are reported there, as that document is checked too."""
 
 
 def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False) -> Interval:
@@ -39,14 +43,15 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         exact: Whether a figure is the number that it shows, without rounding.
 
     Raises:
-        UnusableOperandError: It names a document or a value that has errors of its own.
+        UnusableOperandError: It names a document or a value whose errors are reported in this run.
         FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
     """
 
     def operand(match: re.Match[str]) -> str:
         holder = _holder(match, node, graph)
         if holder is None and match["name"] in graph.broken:
-            raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
+            message = f"{match['name']} has errors (in the formula {formula!r})"
+            raise UnusableOperandError(message) if graph.focus is None else FormulaError(message, FIRST)
         if holder is None:
             hint = did_you_mean(match["name"], graph.aliases)
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})", hint)
@@ -57,7 +62,8 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         if isinstance(value, int):
             return str(int(value))
         if value is None and value_at(holder.document.data, path) is not None:
-            raise UnusableOperandError(f"{match[0]} has errors (in the formula {formula!r})")
+            message = f"{match[0]} has errors (in the formula {formula!r})"
+            raise UnusableOperandError(message) if holder.target else FormulaError(message, FIRST)
         hint = did_you_mean(match["path"], (dotted(at) for at, _, _ in leaves(holder.spec, ("spec",))))
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})", hint)
 

@@ -322,7 +322,7 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     """
     links = chip.spec.links
     link, systems = graph.find(links.link if links else None), _ultraservers(graph)
-    if link is None or _may_lack_ultraservers(graph):
+    if link is None or _may_leave_server(chip, graph):
         return
     if not all(
         ultraserver.spec.fabric is not None
@@ -341,7 +341,7 @@ def _fabrics_of_chip(system: Node[Any], chip: Node[Chip], graph: Graph) -> Itera
     fabric, outer = system.spec.fabric, getattr(system.spec, "between_servers", None)
     # Some links of a chip may leave a server for its UltraServer, whose fabric is not that of its servers.
     is_all = fabric is not None and _uses_all_links(fabric, chip)
-    is_all &= system.is_of(UltraServer) or not (chip.name in _ultraservers(graph) or _may_lack_ultraservers(graph))
+    is_all &= system.is_of(UltraServer) or not (chip.name in _ultraservers(graph) or _may_leave_server(chip, graph))
     for direction in _DIRECTIONS if outer is not None or is_all else ():
         terms = [_rate_of_chip(system, "fabric", direction, graph)]
         level = f"links in {_article(in_text(type(system.spec)))}"
@@ -393,9 +393,15 @@ def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
     return by_name
 
 
-def _may_lack_ultraservers(graph: Graph) -> bool:
-    """Whether errors may hide an UltraServer of a chip: in its document, or in its reference to a server."""
-    return bool(graph.broken) or any(graph.find(u.spec.servers.server) is None for u in graph.of(UltraServer))
+def _may_leave_server(chip: Node[Chip], graph: Graph) -> bool:
+    """Whether an UltraServer with the link of a chip refers to a server that has errors, so that its chip is not known."""
+    link = chip.spec.links.link if chip.spec.links else None
+    return any(
+        fabric is not None and fabric.link == link
+        for ultraserver in graph.of(UltraServer)
+        if graph.find(ultraserver.spec.servers.server) is None
+        for fabric in (ultraserver.spec.fabric, ultraserver.spec.between_servers)
+    )
 
 
 def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import ceil
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
-from trnspec.graph.graph import cached_by_graph, directed
+from trnspec.graph.graph import directed
 from trnspec.graph.provenance import stated
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
@@ -37,7 +38,7 @@ _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|
 _FABRICS = ("fabric", "between_servers")
 
 
-@cached_by_graph
+@lru_cache(maxsize=64)  # a sweep may name any number of systems
 def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = None) -> LoweredSystem:
     """The system that ``trn1.32xlarge*32`` names: N servers or UltraServers, or one chip alone.
 
