@@ -78,9 +78,8 @@ def test_errors(formula, message) -> None:
     assert formula.startswith(("torn", "bad")) == isinstance(error.value, UnusableOperandError)
 
     # Nothing reports the errors of a document that is not checked.
-    context = {name: evolve(node, target=node.name == "box.4xlarge") for name, node in BROKEN.nodes.items()}
     with pytest.raises(FormulaError) as error:
-        value_of(formula, BROKEN.named("box.4xlarge"), Graph(context, BROKEN.broken, {"box.4xlarge"}))
+        value_of(formula, BROKEN.named("box.4xlarge"), BROKEN.focused_on({"box.4xlarge"}))
     assert message == str(error.value)
     assert not isinstance(error.value, UnusableOperandError)
 

@@ -260,7 +260,8 @@ def check(
     graph, diagnostics = link(results)
     # The findings on other documents are not reported, unless they point into a target.
     whole = all(r.target for r in results)
-    scoped = graph if whole else graph.focused_on(node.name for node in graph if node.target)
+    names = {node.name for node in graph if node.target} | {r.name for r in results if r.target and r.node is None}
+    scoped = graph if whole else graph.focused_on(names)
     with extra_hypotheses(registry.explanations):
         diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)

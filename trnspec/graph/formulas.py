@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
 
 
-FIRST = "fix that document first"
-"""The hint of a formula whose operand has errors in a document that is not checked in the same run."""
-
-
 class UnusableOperandError(FormulaError):
     """A formula names a document or a value that has errors, which are reported there, as that document is checked too."""
 
@@ -47,11 +43,16 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
     """
 
+    def unusable(what: str, name: str) -> FormulaError:
+        message = f"{what} has errors (in the formula {formula!r})"
+        if graph.focus is None or name in graph.focus:
+            return UnusableOperandError(message)
+        return FormulaError(message, "fix that document first")
+
     def operand(match: re.Match[str]) -> str:
         holder = _holder(match, node, graph)
         if holder is None and match["name"] in graph.broken:
-            message = f"{match['name']} has errors (in the formula {formula!r})"
-            raise UnusableOperandError(message) if graph.focus is None else FormulaError(message, FIRST)
+            raise unusable(match["name"], match["name"])
         if holder is None:
             hint = did_you_mean(match["name"], graph.aliases)
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})", hint)
@@ -62,8 +63,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         if isinstance(value, int):
             return str(int(value))
         if value is None and value_at(holder.document.data, path) is not None:
-            message = f"{match[0]} has errors (in the formula {formula!r})"
-            raise UnusableOperandError(message) if holder.target else FormulaError(message, FIRST)
+            raise unusable(match[0], holder.name)
         hint = did_you_mean(match["path"], (dotted(at) for at, _, _ in leaves(holder.spec, ("spec",))))
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})", hint)
 

@@ -56,3 +56,7 @@ def test_a_document_with_errors_is_not_reported_again_by_formulas(tmp_path):
     found = {(d.code, Path(d.where.file).name) for d in validate([tmp_path]).report.diagnostics}
 
     assert {name for _, name in found} == {"broken-link.yaml"}
+
+    # Where that document is not checked, its formulas cannot be checked either, which is an error.
+    alone = validate([tmp_path / "acme.yaml"]).report.diagnostics
+    assert {("TRN404", 6), ("TRN314", 12)} == {(d.code, d.where.place.line) for d in alone}

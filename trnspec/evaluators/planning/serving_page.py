@@ -263,10 +263,8 @@ def _answers(
         yield Answer(name, value, "s", kind=kind)
     if published is not None:
         fleet = published.fleet
-        single = best.systems.endswith("*1") and len(best.pools) == 1
-        ours = f"{'one system of ' if single else ''}{best.chips:,.0f}"
-        theirs = f"{float(f'{published.chips:.2g}'):,.15g} chips"
-        text = f"{theirs}, here {ours}: {fleet.model} on {fleet.hardware.partition('-')[0]}, MFU {fleet.mfu:.0f} %"
+        theirs = f"{float(f'{published.chips:.2g}'):,.15g} chips at its MFU, here {best.chips:,.0f}"
+        text = f"{theirs}: {fleet.model} on {fleet.hardware.partition('-')[0]}, MFU {fleet.mfu:.0f} %"
         yield Answer("published_fleet", text, note="at the MFU of that fleet by 2 FLOP per parameter and token")
     yield from best_supported(ranked, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
