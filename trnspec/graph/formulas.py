@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import figure_at, references
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, steps_of, value_at
 from trnspec.model.renames import current
@@ -25,7 +25,7 @@ _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-
 
 
 class UnusableOperandError(FormulaError):
-    """A formula names a document or a value that has errors, which are reported there, as that document is checked too."""
+    """A formula names a document or a value that has errors, which are reported in the same run."""
 
 
 def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False) -> Interval:
@@ -43,16 +43,19 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
     """
 
-    def unusable(what: str, name: str) -> FormulaError:
+    def unusable(what: str, *, reported: bool) -> FormulaError:
         message = f"{what} has errors (in the formula {formula!r})"
-        if graph.focus is None or name in graph.focus:
-            return UnusableOperandError(message)
-        return FormulaError(message, "fix that document first")
+        return UnusableOperandError(message) if reported else FormulaError(message, "fix that document first")
+
+    def is_checked(name: str) -> bool:
+        return graph.focus is None or name in graph.focus
 
     def operand(match: re.Match[str]) -> str:
         holder = _holder(match, node, graph)
         if holder is None and match["name"] in graph.broken:
-            raise unusable(match["name"], match["name"])
+            name = match["name"]
+            # A reference to the document is reported in this one.
+            raise unusable(name, reported=is_checked(name) or any(ref.name == name for _, _, ref in references(node)))
         if holder is None:
             hint = did_you_mean(match["name"], graph.aliases)
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})", hint)
@@ -63,7 +66,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
         if isinstance(value, int):
             return str(int(value))
         if value is None and value_at(holder.document.data, path) is not None:
-            raise unusable(match[0], holder.name)
+            raise unusable(match[0], reported=is_checked(holder.name))
         hint = did_you_mean(match["path"], (dotted(at) for at, _, _ in leaves(holder.spec, ("spec",))))
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})", hint)
 
