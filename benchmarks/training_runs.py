@@ -29,7 +29,7 @@ from attrs import evolve, frozen
 from scipy.stats import norm, t
 
 import trnspec
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.planning.training import PlanTrainingQuestion, run
 from trnspec.perf.goodput import ProductionFactor
 
@@ -78,6 +78,7 @@ def config(row: dict[str, str]) -> dict[str, Any]:
     if kv != heads:
         found["intermediate_size"] = ffn * 2 // 3
         return found | {"model_type": "llama"}
+    del found["num_key_value_heads"]  # GPT-NeoX has no such key.
     return found | {"model_type": "gpt_neox", "layer_norm_eps": 1e-5, "hidden_act": "gelu", "rotary_pct": 0.25}
 
 
@@ -184,7 +185,7 @@ def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> 
     )
     try:
         (best,) = run(catalog, question).tables[0].records()[:1]
-    except (RefusalError, UsageError) as error:
+    except RefusalError as error:
         print(f"{row['id']}: {error}")
         return None
     hours = float(best["chips"]) / 3600.0
