@@ -43,7 +43,8 @@ def at(made, name: str, path: str):
 def test_words_and_counts(name, path, text, value) -> None:
     _, read = at(GRAPH, name, path)
 
-    assert (text, value) == (None if read is None else read.text, None if read is None else read.value)
+    found = (None, None) if read is None else (read.text, read.value)
+    assert (text, value, type(value)) == (*found, type(found[1]))
 
 
 @pytest.mark.parametrize(("name", "path", "text", "figure", "part"), TABLES["figures"])

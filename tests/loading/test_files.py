@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.programs import ROOT
 from trnspec.api import registry
-from trnspec.loading.files import documents_among, documents_in, is_ours, root_of, schemas, shipped
+from trnspec.loading.files import documents_among, documents_below, documents_in, is_ours, root_of, schemas, shipped
 from trnspec.loading.selection import Selection, choose
 from trnspec.loading.settings import Settings
 
@@ -19,7 +19,7 @@ def test_shipped_folders() -> None:
     assert (shipped(), schemas()) == (ROOT / "catalog", ROOT / "schemas")
 
 
-def test_files_in_a_fixed_order(tmp_path: Path) -> None:
+def test_files_in_a_fixed_order(tmp_path: Path, monkeypatch) -> None:
     """Both endings count, in any case; hidden files and folders, other endings and links to folders do not."""
     for name in ("b.yaml", "a.yml", ".c.yaml", "d.json", "z/E.YAML", "y/f.yaml", ".hidden/g.yaml", "x.yaml/h.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -29,6 +29,8 @@ def test_files_in_a_fixed_order(tmp_path: Path) -> None:
     found = [f.relative_to(tmp_path).as_posix() for f in documents_in(tmp_path)]
 
     assert found == ["a.yml", "b.yaml", "x.yaml/h.yaml", "y/f.yaml", "z/E.YAML"]
+    monkeypatch.chdir(tmp_path)
+    assert found == list(documents_below("."))
 
 
 @pytest.mark.parametrize(
@@ -46,9 +48,9 @@ def test_a_named_file_is_in_no_layer(tmp_path: Path) -> None:
     named.touch()
     other.touch()
 
-    found = choose([str(named), str(named)], FOLDERS, [], Settings())
+    found = choose(["-", str(named), str(named)], FOLDERS, [], Settings())
 
-    assert found == Selection((str(named),), stdin=False, context=(str(other),), layers={str(other): 1})
+    assert found == Selection((str(named),), stdin=True, context=(str(other),), layers={str(other): 1})
 
 
 OURS = (

@@ -12,6 +12,7 @@ from trnspec.loading.pipeline import load_document
 from trnspec.loading.schema.check import check
 from trnspec.model.link import Link
 from trnspec.yaml import read_text
+from trnspec.yaml.edits import apply
 
 KNOWN = registry()
 HEAD = "api_version: trnspec/v1\nkind: Link\n"
@@ -34,9 +35,13 @@ CASES = tables(__file__)
 @pytest.mark.parametrize("name", CASES)
 def test_findings_of_small_documents(name):
     case = CASES[name]
-    text = case["document"] if "document" in case else NAMED + case["text"]
-    rows = [f"{code} {line}:{column} {message} | {hint}" for code, line, column, message, hint in found(text + "\n")]
+    text = (case["document"] if "document" in case else NAMED + case["text"]) + "\n"
+    rows = [f"{code} {line}:{column} {message} | {hint}" for code, line, column, message, hint in found(text)]
     assert [row.replace(__version__, "VERSION") for row in rows] == case["finds"]
+    for problem in load_document(read_text(text), KNOWN).problems:
+        if problem.edit is not None:  # nothing is left to find where it is applied
+            again = load_document(read_text(apply(text, [problem.edit])[0]), KNOWN).problems
+            assert problem.path not in {p.path for p in again}
 
 
 DATE = "a date such as 2024-02-13, 2024-02 or 2024"

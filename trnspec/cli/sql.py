@@ -38,8 +38,8 @@ def command(statement: str, format_: str, **options: Any) -> None:
     may take 30 s and 512 MB. Needs the extra: pip install 'trnspec[tables]'.
     """
     catalog = load_catalog(**options)
-    for module in ("duckdb", "pyarrow"):
-        library(module)  # before the memory is limited
+    library("duckdb")  # before the memory is limited
+    library("pyarrow")
     with _limited_memory():
         result = catalog.sql(statement)
     if format_ == "json" and len(set(result.column_names)) < result.num_columns:

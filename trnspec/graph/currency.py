@@ -179,7 +179,7 @@ def _unknown(graph: Graph, node: Node[Any], siblings: list[Node[Any]]) -> tuple[
         ".".join(path)
         for path in _attributes(type(node.spec))
         if not _stated(graph, node, path)
-        and (len(path) == 1 or _stated(graph, node, path[:1]))
+        and _stated(graph, node, path[:-1])
         and any(_stated(graph, other, path) or _claimed(graph, other, path) for other in siblings)
     )
 

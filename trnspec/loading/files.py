@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.yaml import read_bytes
+from trnspec.yaml import ReadingLimits, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -138,23 +138,22 @@ def is_ours(text: str, kinds: Collection[str]) -> bool:
     keys = _top_level(text)
     if "kind" not in keys or not keys.keys() & {"metadata", "spec"}:
         return any(value.startswith("trnspec/") for value in keys.values())
-    key = next((k for k in keys if get_close_matches(k.lower(), ("api_version", "apiversion"), 1, 0.8)), "")
+    key = next((k for k in keys if get_close_matches(k.lower(), ("api_version", "apiversion"), cutoff=0.8)), "")
     if get_close_matches(keys.get(key, "").partition("/")[0].lower(), ("trnspec",)):
         return True
     # Kubernetes and its like write apiVersion.
-    return key != "apiVersion" and bool(get_close_matches(keys["kind"], kinds, 1, 0.75))
+    return key != "apiVersion" and bool(get_close_matches(keys["kind"], kinds, cutoff=0.75))
 
 
 _VERSION = re.compile(r"""(?<![\w-])api_version["']?[ \t]*:[ \t]*["']?trnspec/""")
 _KEY = r"""["']?([A-Za-z][\w-]*)["']?[ \t]*:(?:[ \t]+["']?([^\s"'#,}]*)|[ \t]*$)"""
 _BLOCKS = {"api_version", "kind", "metadata", "spec", "claims"}
-_MOST_BYTES = 1_000_001  # one more than a document may have
 
 
 def _beginning(file: FilePath) -> tuple[str, bool]:
     """The text of a file as far as a document may reach, and whether it is UTF-8; that of UTF-16 if it is ASCII."""
     try:
-        raw = read_bytes(file, _MOST_BYTES)
+        raw = read_bytes(file, ReadingLimits().bytes)
     except (OSError, ValueError):
         return "api_version: trnspec/", False
     text = raw.decode("utf-8-sig", "replace")

@@ -35,6 +35,7 @@ _NO_SLOT: Final[_Slot] = ((), None, True)
 _NUMBER_BEFORE = re.compile(r"(?<![^ ])([0-9]{1,3}),$")
 """A number that a comma parts from the next key: ``{count: 1,600}``."""
 
+_COLON = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*[ \t]*:")
 _SPACE_BEFORE_COLON = re.compile(r"[ \t]+:")
 _Value: TypeAlias = "Json | _Rejected"
 
@@ -397,14 +398,8 @@ class Builder:
 
     def _behind_colon(self, at: int) -> int:
         """The offset just after the colon that follows the key ending at ``at``; ``at`` if there is none."""
-        text, i = self._text, at
-        while i < len(text) and text[i] in " \t\r\n#":
-            if text[i] == "#":
-                ends = [e for e in (text.find("\n", i), text.find("\r", i)) if e >= 0]
-                i = min(ends, default=len(text))
-            else:
-                i += 1
-        return i + 1 if text[i : i + 1] == ":" else at
+        colon = _COLON.match(self._text, at)
+        return at if colon is None else colon.end()
 
 
 def _kind(value: object) -> str:

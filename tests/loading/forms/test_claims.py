@@ -83,8 +83,9 @@ def test_fix_joins_claims_that_differ_in_their_sources_alone() -> None:
         f"  - {{{AT}, source: a}}\n  - {{{AT}, source: a}}\n",
         f"  - {{{AT}, source: a}}\n  - {{at: spec.memory.capacity, says: 32.0 GiB, source: b}}\n",
         f"  - {{{AT}, source: a, verdict: agrees}}\n  - {{{AT}, source: b}}\n",
+        f"  - {{{AT}}}\n  - 5\n",
     ],
-    ids=["comment", "same source", "other digits", "verdict"],
+    ids=["comment", "same source", "other digits", "verdict", "no source"],
 )
 def test_claims_that_stay_apart(claims: str) -> None:
     assert joined_sources(HEAD + claims) == HEAD + claims

@@ -79,7 +79,7 @@ def nccl_tests(log: Log) -> list[Cells]:
 
 def _cells(log: Log, line: int, found: re.Match[str], heads: Sequence[str]) -> list[str]:
     """The cells of a row, one for each head."""
-    cells = [found[1], found[2], found[3], *found[4].split()]
+    cells = [*found.groups()[:3], *found[4].split()]
     if len(cells) != len(heads):
         raise log.problem(line, f"the row has {len(cells)} columns; expected {len(heads)}: {' '.join(heads)}")
     return cells

@@ -209,7 +209,7 @@ def with_rows(document: Document, price: Node[Price]) -> str:
     """
     data: Any = document.data or {}
     spec = data.get("spec")
-    last = document.text[:0]
+    last = ""
     if data.get("kind") == "PriceList" and isinstance(spec, dict) and spec.get("server") == price.spec.server.name:
         start, _, end = document.extent(("spec", "rows", len(spec.get("rows") or ()) - 1))
         last = document.text[document.text.rfind("\n", 0, start) + 1 : start]
