@@ -42,12 +42,13 @@ class _Nodes(Mapping[str, "Node[Any]"]):
     """The documents by name.
 
     Attributes:
+        files: The files by name, without suffix.
         broken: The documents with errors, once the whole catalog is read; see :class:`~trnspec.graph.graph.Graph`.
     """
 
     def __init__(self, load_all: Callable[[], Graph]) -> None:
         self.broken: dict[str, str] = {}
-        self._files = {file.stem: file for file in documents_in(shipped())}
+        self.files = {file.stem: file for file in documents_in(shipped())}
         self._load_all = load_all
         self._read: dict[str, Node[Any]] = {}
         self._in_file: dict[str, list[Node[Any]]] = {}
@@ -73,20 +74,20 @@ class _Nodes(Mapping[str, "Node[Any]"]):
 
     def _files_of(self, name: str) -> Iterator[str]:
         """The files that may have the document of a name: one of that name, and lists."""
-        if name in self._files:
+        if name in self.files:
             yield name
         server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), "")
-        yield from (f for f in self._files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations")))
+        yield from (f for f in self.files if f == f"{server}-prices" or f.endswith(("-platforms", "-calibrations")))
 
     def in_folder(self, folder: str) -> list[Node[Any]]:
         """The documents in a folder of the catalog; with those that its lists are read as."""
-        files = [name for name, file in self._files.items() if file.parent.name == folder]
+        files = [name for name, file in self.files.items() if file.parent.name == folder]
         return [node for file in files for node in self._documents(file)]
 
     def _documents(self, name: str) -> list[Node[Any]]:
         """The documents in a file: one, or those that a list is read as; where one has errors, the whole catalog is read."""
         if name not in self._in_file:
-            result = load_document(read_file(self._files[name]), _registry())
+            result = load_document(read_file(self.files[name]), _registry())
             results = result.parts or (result,)
             nodes = [each.node for each in results if each.node is not None and not each.problems]
             self._in_file[name] = [self._read.setdefault(node.name, node) for node in nodes]
@@ -131,6 +132,13 @@ class _Graph(Graph):
     def aliases(self) -> Mapping[str, str]:
         """Names and aliases with the name of the document."""
         return _Aliases(self.nodes)
+
+    def lookup(self, name: str, target: type[T] | None = None) -> Node[T] | None:
+        """The node of a name or an alias; an alias of a kind is in its folder, which is all that is read."""
+        kind: type | None = target
+        if target is None or kind is None or kind_of(kind) is None or name in self.nodes.files:
+            return super().lookup(name, target)
+        return next((node for node in self.of(target) if name in (node.name, *node.aliases)), None)
 
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes of a class, by name; those of a kind are in one folder, which is all that is read."""

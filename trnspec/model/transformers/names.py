@@ -17,10 +17,12 @@ _WORDS = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def name_key(text: str) -> str:
-    """The letters and digits that identify a model: without organisation, number format and variant.
-
-    ``nvidia/Llama-3.1-70B-Instruct-FP8`` and ``llama-3.1-70b`` have the same key.
-    """
+def base_name(text: str) -> str:
+    """The name without organisation, number format and variant: ``llama-3.1-70b`` of ``nvidia/Llama-3.1-70B-Instruct-FP8``."""
     name = re.sub(r"^(?:[\w.-]+/)?(?:meta-(?=llama)|nvidia-(?=nemotron))?", "", _WORDS.sub("", text.lower()))
-    return re.sub(r"[^a-z0-9.]", "", name)
+    return re.sub(r"[^a-z0-9.]+", "-", name).strip("-")
+
+
+def name_key(text: str) -> str:
+    """The letters and digits that identify a model: those of :func:`base_name`."""
+    return base_name(text).replace("-", "")

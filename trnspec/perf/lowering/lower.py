@@ -21,7 +21,7 @@ from trnspec.model.document import Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, value_at
 from trnspec.model.transformers.model import Model
-from trnspec.model.transformers.names import name_key
+from trnspec.model.transformers.names import base_name, name_key
 from trnspec.perf.lowering.machine import UNKNOWN, Level, LoweredSystem
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
@@ -385,6 +385,14 @@ def _of_config(file: str) -> Node[Model]:
     return Node(kind="Model", metadata=Metadata(name=name, title=name), spec=spec, document=document)
 
 
+def model_like(graph: Graph, text: str) -> Node[Model] | None:
+    """The model that a text names as tables and model hubs write it; ``None`` if the catalog has no such model."""
+    if (named := graph.lookup(base_name(text), Model)) is not None:
+        return named
+    key = name_key(text)
+    return next((n for n in graph.of(Model) if key in map(name_key, (n.name, *n.aliases))), None)
+
+
 def model_named(graph: Graph, name: str) -> Node[Model]:
     """The model with this name or alias, as the catalog or a model hub writes it, or that of a config.json.
 
@@ -395,11 +403,7 @@ def model_named(graph: Graph, name: str) -> Node[Model]:
     """
     if name.endswith(".json"):
         return _of_config(name)
-    if (named := graph.lookup(name, Model)) is not None:
-        return named
-    key = name_key(name)
-    for node in graph.of(Model):
-        if key in map(name_key, (node.name, *node.metadata.aliases)):
-            return node
+    if (node := graph.lookup(name, Model) or model_like(graph, name)) is not None:
+        return node
     hint = did_you_mean(name, [alias for n in graph.of(Model) for alias in (n.name, *n.metadata.aliases)])
     raise UnknownNameError(f"no model is named {name!r}" + (f"; {hint}" if hint else ""))

@@ -21,10 +21,8 @@ from trnspec.model.measurements import Measurements
 from trnspec.model.server import Server
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.model.transformers.model import Model
-from trnspec.model.transformers.names import name_key
 from trnspec.model.ultraserver import UltraServer
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_like
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -359,11 +357,9 @@ def first(table: Sequence[tuple[str, Value]], text: str) -> Value | None:
     return next((value for pattern, value in table if re.search(pattern, text.lower())), None)
 
 
-@cached_by_graph
-def systems(graph: Graph) -> frozenset[str]:
-    """The names of the hardware that a row may name."""
-    nodes = (node for kind in (Chip, Server, UltraServer, Cluster) for node in graph.of(kind))
-    return frozenset(name for node in nodes for name in (node.name, *node.aliases))
+def is_system(graph: Graph, name: str) -> bool:
+    """Whether a text is the name or an alias of hardware that a row may name."""
+    return any(graph.lookup(name, kind) is not None for kind in (Chip, Server, UltraServer, Cluster))
 
 
 def document_name(graph: Graph, text: str) -> str | None:
@@ -381,7 +377,7 @@ def document_name(graph: Graph, text: str) -> str | None:
         if match is None:
             continue
         names = documents or (match.group(0),)
-        known = next((n for n in names if n in systems(graph)), None)
+        known = next((n for n in names if is_system(graph, n)), None)
         if known is None:
             raise UsageError(f"the catalog has no document named {' or '.join(names)}, which {text!r} needs")
         return known
@@ -396,8 +392,8 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
         text: The description.
         of: What a row measures.
     """
-    stated = (node.spec.hardware.get(text, "") for node in graph.of(Measurements) if node.spec.of == of)
-    return next((name for name in stated if name in systems(graph)), "")
+    stated = (node.spec.hardware.get(text) for node in graph.of(Measurements) if node.spec.of == of)
+    return next((name for name in stated if name and is_system(graph, name)), "")
 
 
 def chip_of(graph: Graph, text: str, of: str) -> str:
@@ -412,7 +408,7 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
         UsageError: The catalog has no such hardware.
     """
     name = stated_name(graph, text, of) or document_name(graph, text) or text.strip()
-    if name not in systems(graph) and (name := name.lower()) not in systems(graph):
+    if not is_system(graph, name) and not is_system(graph, name := name.lower()):
         raise UsageError(f"unknown hardware {text!r}")
     return lower(graph, name).chip
 
@@ -421,7 +417,7 @@ def chip_of(graph: Graph, text: str, of: str) -> str:
 def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> LoweredSystem:
     """See :meth:`RowCells.hardware`."""
     name = stated_name(graph, text, of) or document_name(graph, text)
-    if name is None and text in systems(graph):
+    if name is None and is_system(graph, text):
         name = text
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
@@ -438,9 +434,8 @@ def _model(graph: Graph, key: tuple[tuple[str, str], ...]) -> tuple[str, Dimensi
     """See :meth:`RowCells.model`."""
     row = RowCells(graph, dict(key))
     text = row.get("model")
-    for node in graph.of(Model):
-        if name_key(text) in {name_key(name) for name in (node.name, *node.metadata.aliases)}:
-            return node.name, dimensions(node.spec)
+    if (node := model_like(graph, text)) is not None:
+        return node.name, dimensions(node.spec)
     layers, hidden, heads = (float(row.integer(n)) for n in ("layers", "hidden", "heads"))
     if not (layers and hidden and heads):
         raise UsageError(f"the catalog has no model like {text!r}, and the row lacks its dimensions")

@@ -15,7 +15,7 @@ from trnspec.errors import UsageError
 from trnspec.graph.graph import cached_by_graph
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import KINDS, RowCells, document_name, first, systems
+from trnspec.perf.calibration.measured.cells import KINDS, RowCells, document_name, first, is_system
 from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import Group, LinkRates, group
@@ -191,7 +191,7 @@ def _server(row: RowCells, text: str) -> str:
     lower_text = text.lower()
     if "not stated" in lower_text:
         raise UsageError("the row does not state the instance type")
-    name = document_name(row.graph, text) or (text if text in systems(row.graph) else None)
+    name = document_name(row.graph, text) or (text if is_system(row.graph, text) else None)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)
