@@ -164,6 +164,9 @@ def test_claims_without_a_missing_figure_change_nothing() -> None:
     assert plain.answers == found.answers
     assert plain.assumptions == found.assumptions[1:]
     assert ("use_claims", "not used") == (found.assumptions[0].name, found.assumptions[0].value)
+    with pytest.raises(RefusalError) as refused:
+        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=True, ep=2, **TRAINING)
+    assert ("experts-not-divisible", "") == (refused.value.reason, refused.value.hint)
 
 
 def test_use_claims_is_true_or_false() -> None:

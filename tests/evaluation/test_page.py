@@ -9,7 +9,7 @@ from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items, uncertain
 from trnspec.evidence import UsedFigure
-from trnspec.text_table import Heading, TextTable, lines, rendered
+from trnspec.text_table import Heading, TextTable, fit, lines, rendered
 
 TABLES = tables(__file__)
 
@@ -132,16 +132,20 @@ def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
 
 
 def test_parts_that_take_away() -> None:
-    parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
-    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
-    table = next(b for b in page(found, full=True) if isinstance(b, TextTable) and b.columns[0].name == "part")
+    """The first page has the largest first, and none that is zero."""
+    parts = (Part("time", "none", 0.0), Part("time", "hidden", -1.0), Part("time", "all", 3.0))
+    long = (Table("t", ("name",), (("a",),) * 60),)
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts, tables=long)
+    first, full = (next(b for b in page(found, full=full) if isinstance(b, TextTable) and b.columns[0].name == "part")
+                   for full in (False, True))  # fmt: skip
 
-    assert lines(table, 80) == [
+    assert lines(first, 80) == [
         "part    value [s]  share",
         "------  ---------  -----  ---------------",
         "all             3  75.0%  ###############",
         "hidden         -1  25.0%  #####",
     ]
+    assert [row[0] for row in full.rows] == ["none", "hidden", "all"]
 
 
 def test_columns() -> None:
@@ -151,6 +155,25 @@ def test_columns() -> None:
     assert "\nname " not in text
     with pytest.raises(UsageError, match="did you mean 'step_time'"):
         page(FOUND, columns="step_tim")
+
+
+def test_long_texts_are_wrapped_before_columns_are_hidden() -> None:
+    """At 60 columns nothing is hidden; in the end only what a reader needs least is."""
+    long = "word " * 12
+    found = evolve(
+        FOUND,
+        answers=(Answer("step_time", 22.6, "s", 15.5, 29.8, note=long), Answer("bound_by", long)),
+        parts=(Part("step_time", long, 1.0, note=long),),
+        assumptions=(Assumption(long, long, long),),
+        figures_used=(UsedFigure("chip", long, long, long, "2024"),),
+        tables=(Table("each layer", ("name", "text", "step_time"), (("a", long, 2.5),), ("", "", "s")),),
+    )
+    shown = [block for block in page(found, full=True) if isinstance(block, TextTable)]
+
+    assert [()] * len(shown) == [fit(table, 60).hidden for table in shown]
+    assert [fit(table, 1).hidden for table in shown] == [
+        ("interval", "note"), ("", "note"), ("text", "step_time"), ("origin",), (),
+    ]  # fmt: skip
 
 
 def test_markdown() -> None:

@@ -66,21 +66,9 @@ def test_thousands_are_no_values(type_, text) -> None:
 @pytest.mark.parametrize(
     ("given", "reported"),
     [
-        ({}, "the evaluator sweep needs chip (a text)"),
-        ({"chip": 3}, "the evaluator sweep: chip: a text is expected, not 3"),
-        ({"chip": "trainium2", "times": True}, "times: a whole number is expected, not True"),
-        ({"chip": "trainium2", "times": "8"}, "times: a whole number is expected, not '8'"),
-        ({"chip": "trainium2", "times": 8.0}, "times: a whole number is expected, not 8.0"),
-        ({"chip": "trainium2", "times": None}, "times: a whole number is expected, not None"),
-        ({"chip": "trainium2", "share": "1"}, "share: a finite number is expected, not '1'"),
-        ({"chip": "trainium2", "share": True}, "share: a finite number is expected, not True"),
+        *TABLES["wrong inputs"],
         ({"chip": "trainium2", "share": math.nan}, "share: a finite number is expected, not nan"),
         ({"chip": "trainium2", "share": 10**400}, "share: a finite number is expected, not inf"),
-        ({"chip": "trainium2", "double": 1}, "double: true or false is expected, not 1"),
-        ({"chip": "trainium2", "dtype": "fp16"}, "dtype: one of bf16, fp8 is expected, not 'fp16'; did you mean"),
-        ({"chip": "trainium2", "extra": "3"}, "extra: a whole number is expected, not '3'"),
-        ({"chip": "trainium2", "extra": (1, "2")}, "extra: a whole number is expected, not '2'"),
-        ({"chip": "trainium2", "tims": 3}, "the evaluator sweep has no input 'tims'; did you mean 'times'"),
     ],
 )
 def test_wrong_inputs(given, reported) -> None:

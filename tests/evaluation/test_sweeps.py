@@ -12,7 +12,7 @@ from tests.support.tables import tables
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sweeps import MOST, Sweep, expanded, sections, sweep_note, sweep_table
+from trnspec.evaluation.sweeps import MOST, Sweep, expanded, from_options, sections, sweep_note, sweep_table
 from trnspec.evidence import Evidence
 from trnspec.text_table import lines, sections_in_markdown
 
@@ -76,20 +76,7 @@ def test_grid() -> None:
     assert "llama-3.1-8b" == grid.attrs["model"]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"tp": "8..4"}, "tp: the range '8..4' ends below"),
-        ({"tp": "1..x"}, "tp: '1..x' is not a range"),
-        ({"tp": []}, "tp has no values to sweep"),
-        ({"tp": 8, "vary": {NETWORK: []}}, "has no values to sweep"),
-        ({"tp": 8, "vary": {NETWORK: ["3.2 TB"]}}, "measures information"),
-        ({"tp": 8, "vary": {NETWORK: "1..2:x2"}}, "has no unit"),
-        ({"tp": 8, "vary": {"trn2.48xlarge.network.bandwith": ["1 TB/s"]}}, "network.bandwidth"),
-        ({"tp": 8, "vary": {NETWORK: ["1 TB/s"]}, "assume": {NETWORK: "2 TB/s"}}, f"{NETWORK} is given twice"),
-        ({"tp": 8, "vary": [NETWORK]}, "vary: a mapping is expected"),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "message"), TABLES["errors"])
 def test_errors(inputs, message: str) -> None:
     with pytest.raises(trnspec.TrnspecError) as caught:
         trnspec.sweep("training", CAT, **INPUTS, **inputs)
@@ -217,6 +204,15 @@ def test_texts_are_ranges_only_with_a_step() -> None:
     assert ["../a.json"] == expanded("../a.json", "--x", numeric=False)
     assert ["1..4"] == expanded("1..4", "--x", numeric=False)
     assert ["1 T", "2 T", "4 T"] == expanded("1T..4T:x2", "--x", numeric=False)
+
+
+def test_values_of_options() -> None:
+    assert {"a": ["1", "2", "4", "8", "1,000 GB"], "b": ["x"]} == from_options(
+        ["a=1..4:x2, 8", "b = x", r"a=1\,000 GB"]
+    )
+    for text in ("a", "=2", "a=", "a=1,,2", "a=3,200 GB"):
+        with pytest.raises(UsageError, match=r"^--vary: "):
+            from_options([text])
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 300))

@@ -57,6 +57,7 @@ def test_all_reduces_are_those_of_the_layers(found) -> None:
     assert 4 * 16 * 4 == len(of_layers)
     assert [0, 1, 2, 3, 4, 5, 6, 7] in groups.values()
     assert [5, 13] in groups.values()
+    assert [21, 29] in groups.values()
 
 
 def test_messages_have_two_sides(found) -> None:
@@ -91,6 +92,25 @@ def test_traffic(tp: int) -> None:
     assert traffic.groups["replicas"] == (layout.dp, tp)
 
 
+def test_traffic_of_experts() -> None:
+    """Mixtral 8x7B by hand: a rank of TP 4, CP 2 and EP 2 has 1/8 of 8 experts and sends 2 copies of 1/4 of its tokens."""
+    given = GIVEN | {"model": "mixtral-8x7b", "on": "trn1.32xlarge*2", "global_batch": 16, "tp": 4, "cp": 2, "ep": 2}
+    _, estimator, layout, _ = step_passes(
+        CATALOG, TrainingQuestion(**given | {"zero": 1, "recompute": "full", "optimizer": "adam-fp32-grads"})
+    )
+    traffic = _traffic(estimator, layout)
+
+    assert traffic.hidden == 2048 * 4096 * 2
+    assert (traffic.copies, traffic.keys) == (2 * traffic.hidden / 4, 2048 * 2 * 1024 * 2 / 4)
+    assert traffic.weights[1] == 8 * 3 * 4096 * 14336 * 2 / 8
+    assert traffic.ends == (32000 * 4096 * 2 / 4, 32000 * 4096 * 2 / 4)
+    assert (traffic.layers, traffic.gradient, traffic.again) == ((16.0, 16.0), 2.0, 1.0)
+    assert (traffic.zero, traffic.sequence) == (1, False)
+    assert traffic.groups == {
+        "tensor": (4, 1), "context": (2, 4), "experts": (2, 4), "replicas": (8, 4), "expert-replicas": (4, 8),
+    }  # fmt: skip
+
+
 def test_the_system_of_the_simulator(found) -> None:
     rings = {
         f"{name}-implementation": ["ring", "ring"]
@@ -104,5 +124,6 @@ def test_the_system_of_the_simulator(found) -> None:
         "scheduling-policy": "FIFO", "endpoint-delay": 0, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1,
         "collective-optimization": "localBWAware", "local-mem-bw": 1_000_000, "boost-mode": 0,
     }  # fmt: skip
+    assert (network["topology"], network["npus_count"]) == (["Switch", "Switch"], [2, 16])
     assert network["bandwidth"] == pytest.approx([level.rate / 2**30 for level in levels[:2]], rel=1e-5)
     assert network["latency"] == pytest.approx([1e9 * level.latency for level in levels[:2]], rel=1e-5)

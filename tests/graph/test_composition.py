@@ -233,9 +233,13 @@ def test_arithmetic_of_bounds() -> None:
 
 
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
-@pytest.mark.parametrize("count", [CountRange(100), CountRange(0, 200)])
-def test_bounds_that_do_not_decide_a_comparison(compare, count) -> None:
-    with pytest.raises(QuantityError) as error:
-        compare(count, 150)
-
-    assert ("bounds", True) == (error.value.reason, bool(error.value.hint))
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3), (2, 3), (2, 4), (3, None)])
+def test_bounds_decide_a_comparison_where_all_counts_agree(compare, low, high) -> None:
+    for other in range(6):
+        answers = {compare(count, other) for count in range(low, (high or 9) + 1)}
+        if len(answers) == 1:
+            assert compare(CountRange(low, high), other) is answers.pop()
+            continue
+        with pytest.raises(QuantityError) as error:
+            compare(CountRange(low, high), other)
+        assert ("bounds", True) == (error.value.reason, bool(error.value.hint))

@@ -138,11 +138,12 @@ def test_plugin_unit_near_a_builtin_unit(symbol, aliases, message) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "unit"), [("Gibits", "Gibit"), ("Gibti", "Gibit"), ("Gibt", "Gibit"), ("Gibxt", "Gibit"), ("Gibxxt", ""), ("Gtibi", "")]
+    ("written", "unit"),
+    [("Gibits", "Gibit"), ("Gibti", "Gibit"), ("Gibt", "Gibit"), ("Gibxt", "Gibit"), ("Gibxxt", ""), ("Gtibi", ""), ("TPOS", "TOPS"), ("GHx", "")],
 )  # fmt: skip
 def test_one_slip_in_a_long_word(written, unit) -> None:
     """A letter too many, too few, or another one, and two exchanged."""
-    table = UnitTable((UNITS.unit("Gibit"), UNITS.unit("s")))
+    table = UnitTable(tuple(map(UNITS.unit, ("Gibit", "s", "TOPS", "GHz"))))
 
     assert unit == table.correction(written, None)
 

@@ -27,7 +27,7 @@ def test_printed_form(text, value, unit, digits, least) -> None:
     """A figure as vendors print it is read exactly, with its digits, and keeps its text."""
     got = parse(text)
     assert (got.value, got.unit.symbol, got.digits, got.min_digits) == (Fraction(value), unit, digits, least)
-    assert (got.qualifier, str(got), float(got)) == (Qualifier.EXACT, text, float(Fraction(value)))
+    assert (got.qualifier, str(got), f"{got}", float(got)) == (Qualifier.EXACT, text, text, float(Fraction(value)))
     assert re.search(pattern(got.dimension), text)
     assert parse(text, got.dimension) == got
 

@@ -196,8 +196,8 @@ class Target:
         Raises:
             UsageError: The text has no ``=``, or nothing before or after it.
         """
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not (name and equals and value):
+        name, _, value = (part.strip() for part in text.partition("="))
+        if not (name and value):
             raise UsageError(f"target: {text!r}; ANSWER=VALUE is expected, such as 'step_time=20 s'")
         return cls(name.replace("-", "_").replace(" ", "_"), value)
 

@@ -136,8 +136,8 @@ def as_mapping(texts: Sequence[str]) -> dict[str, str]:
     """
     values: dict[str, str] = {}
     for text in texts:
-        path, equals, value = (part.strip() for part in text.partition("="))
-        if not (path and equals and value):
+        path, _, value = (part.strip() for part in text.partition("="))
+        if not (path and value):
             raise UsageError(f"assume: {text!r}; PATH=VALUE is expected, such as trainium2.memory.bandwidth=3 TB/s")
         if path in values:
             raise UsageError(f"assume: {path} is given twice")

@@ -168,9 +168,9 @@ def from_options(texts: Sequence[str]) -> dict[str, list[str]]:
     """
     axes: dict[str, list[str]] = {}
     for text in texts:
-        path, equals, values = (part.strip() for part in text.partition("="))
+        path, _, values = (part.strip() for part in text.partition("="))
         parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", values)]
-        if not (path and equals and all(parts)):
+        if not (path and all(parts)):
             example = "trainium2.memory.bandwidth=2TB/s,3TB/s"
             raise UsageError(f"--vary: {text!r}; PATH=VALUE,... is expected, such as {example}")
         if _THOUSANDS.match(values):

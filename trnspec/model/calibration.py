@@ -137,8 +137,6 @@ class Achieved(ShortRepr):
         copies: Collectives: passes over the buffer of an eager call, beyond those of a graph. Example: 2x
     """
 
-    SOURCED: ClassVar[bool] = False
-
     matmul: Ratio | None = None
     matmul_fp8: Ratio | None = None
     matmul_fp4: Ratio | None = None
@@ -251,8 +249,6 @@ class FittedOn(ShortRepr):
         size: Collectives: bytes of the buffer.
         servers: Collectives: servers, or UltraServers, that the ranks are on.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     chips: tuple[Text, ...]
     versions: Annotated[tuple[Text, ...], Least(1)] = ()

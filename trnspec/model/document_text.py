@@ -91,9 +91,8 @@ def flow_text(value: Any) -> str:
         return value.name
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(flow_text(item) for item in value) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, (int, float)) else _scalar(str(value))
+    # A bool is an int; YAML writes it in small letters.
+    return str(value).lower() if isinstance(value, (int, float)) else _scalar(str(value))
 
 
 def _scalar(text: str) -> str:

@@ -47,12 +47,12 @@ class RoundedCount(SourcedCount):
     @cached_property
     def interval(self) -> Interval:
         """The counts that are printed so: rounded, cut off, with zeros in place of digits, or with 1,024 for 1,000."""
-        number = self.text.lstrip("~ ").rstrip(" abdhiklmnorstuABDHIKLMNORSTU").replace(",", "")
+        number, letter = _parts(self.text)
         places = len(number.partition(".")[2])
-        step = Fraction(int(self), 1) / Fraction(number) / 10**places if Fraction(number) else Fraction(1)
-        low, high = int(self) - step / 2, int(self) + step
+        step = Fraction(_SCALE[letter], 10**places)
+        low, high = max(int(self) - step / 2, Fraction(0)), int(self) + step
         if not places and self < _LARGEST_BINARY:
-            high *= Fraction(1024, 1000) ** _THOUSANDS.get(self.text[-1].lower(), 0)
+            high *= Fraction(1024, 1000) ** _THOUSANDS.get(letter, 0)
         if self.text.startswith("~") or (number.endswith("0") and not places):
             low, high = min(low, int(self) * (1 - _ZEROS)), max(high, int(self) * (1 + _ZEROS))
         return Interval(low, high)
@@ -60,9 +60,15 @@ class RoundedCount(SourcedCount):
     @property
     def interval_text(self) -> str:
         """The interval in the unit of the text: ``[70.55, 70.7) B``."""
-        letter = re.search(r"[KMBTkmbt]", self.text)[0].upper()  # type: ignore[index]  # the pattern has one
-        low, high = (end / _SCALE[letter.lower()] for end in (self.interval.low, self.interval.high or 0))
-        return f"[{float(low):.6g}, {float(high):.6g}) {letter}"
+        _, letter = _parts(self.text)
+        low, high = (end / _SCALE[letter] for end in (self.interval.low, self.interval.high or 0))
+        return f"[{float(low):.6g}, {float(high):.6g}) {letter.upper()}"
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The number of a text, without commas, and the letter of its scale."""
+    number, letter = re.match(r"~? ?([0-9.,]+) ?([a-z])", text.lower().replace("thousand", "k")).groups()  # type: ignore[union-attr]  # it matches
+    return number.replace(",", ""), letter
 
 
 def rounded(text: str) -> RoundedCount:
@@ -73,8 +79,8 @@ def rounded(text: str) -> RoundedCount:
     """
     if not re.search(PATTERN.regex, text) or text.endswith("\n"):
         raise ValueError(f"{text!r} is not {PATTERN.words}")
-    number, scale = re.match(r"~? ?([0-9.,]+) ?([a-zA-Z])", text).groups()  # type: ignore[union-attr]  # it matches
-    count = RoundedCount(Fraction(number.replace(",", "")) * _SCALE[scale.lower()])
+    number, letter = _parts(text)
+    count = RoundedCount(Fraction(number) * _SCALE[letter])
     count.text = text
     return count
 

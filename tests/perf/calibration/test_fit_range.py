@@ -49,6 +49,7 @@ def test_versions() -> None:
     [
         ("h100-sxm-megatron-dense", "training_mlperf", training_cases),
         ("trainium2-nxd-inference-2026-dense-inference", "inference_neuron_2026", inference_cases),
+        ("trainium1-optimum-neuron-2025-dense-inference", "inference_neuron", inference_cases),
     ],
 )
 def test_inputs_of_rows_are_those_of_their_cases(fit, table, read) -> None:

@@ -261,8 +261,6 @@ class Base(ShortRepr):
         differs: The dimensions that differ from those of the other model; all others are the same. Example: spec.context
     """
 
-    SOURCED: ClassVar[bool] = False
-
     model: Ref[Model]
     differs: tuple[PathText, ...] = ()
 

@@ -310,7 +310,8 @@ def _inputs(row: RowCells) -> tuple[str, dict[str, float], bool | None]:
         inputs |= {"cp": cp, "seq": at["seq"], "global_batch": at["global_batch"], "tokens_per_rank": tokens}
         inputs["ranks"] = tp * pp * cp * at["dp"]
     else:
-        inputs |= {"prompt": at["isl"], "seq": at["isl"] + at["osl"], "batch": at["batch_conc"] / dp, "ranks": tp * pp}
+        batch = max(at["batch_conc"] / dp, min(at["batch_conc"], 1.0))
+        inputs |= {"prompt": at["isl"], "seq": at["isl"] + at["osl"], "batch": batch, "ranks": tp * pp}
     try:
         model, dims = row.model()
     except TrnspecError:
