@@ -147,14 +147,17 @@ class Chunk:
         return found
 
     def where(self, valid: NDArray[np.bool_]) -> tuple[Chunk, Any] | None:
-        """The values that are valid in some combination, and an index that selects them; ``None`` if nothing is valid."""
+        """The values that are valid in some combination, and an index that selects them; ``None`` if nothing is valid.
+
+        An axis on which validity does not depend has length 1 in the array and in the index.
+        """
         every = range(len(self.axes))
         kept = [np.flatnonzero(valid.any(axis=tuple(j for j in every if j != i))) for i in every]
         if not all(map(len, kept)):
             return None
-        if all(len(some) == len(axis) for some, axis in zip(kept, self.axes, strict=True)):
+        if tuple(map(len, kept)) == valid.shape:
             return self, ...
-        axes = tuple(axis.some(some) for axis, some in zip(self.axes, kept, strict=True))
+        axes = tuple(a if n == 1 else a.some(k) for a, n, k in zip(self.axes, valid.shape, kept, strict=True))
         return evolve(self, axes=axes), np.ix_(*kept)
 
     def parts(self, most: int) -> Iterator[Chunk]:
@@ -221,16 +224,16 @@ def blocks(
 
 def _valid(formulas: Formulas, chunk: Chunk, codes: NDArray[np.uint8]) -> tuple[Chunk, NDArray[np.uint8]] | None:
     """The values of a chunk that meet all conditions in some combination, and the codes, which are written; ``None`` without any."""
-    code = np.zeros(chunk.shape, dtype=np.uint8)
+    code = np.zeros((1,) * len(chunk.axes), dtype=np.uint8)
     for condition in formulas.conditions:
         code = np.where(code == 0, np.asarray(condition(chunk.columns), dtype=np.uint8), code)
-        codes[chunk.numbers] = code.reshape(-1)
+        codes[chunk.numbers] = np.broadcast_to(code, chunk.shape).reshape(-1)
         found = chunk.where(code == 0)
         if found is None:
             return None
         chunk, index = found
         code = code[index]
-    return chunk, code
+    return chunk, np.broadcast_to(code, chunk.shape)
 
 
 def _chunks(formulas: Formulas, axes: Sequence[AxisValues], codes: NDArray[np.uint8]) -> Iterator[Chunk]:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.evidence import rank_class
-from trnspec.perf.sweep.blocks import columns_at
+from trnspec.perf.sweep.blocks import blocks, columns_at
 from trnspec.perf.sweep.grid import Grid, layout_blocks
 from trnspec.perf.sweep.layouts import WORDS, LayoutFormulas, layout_axes
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
@@ -98,7 +98,7 @@ class TrainingPiece:
         numbers = first - self.offset, last - self.offset
         if limit is not None and any(SCHEDULES[name].bubble < 1.0 for name, _ in self.grid.axes["schedule"]):
             # Times with a closed form come first: few schedules are then executed.
-            for _ in layout_blocks(evolve(formulas, closed=True), self._axes, numbers=numbers):
+            for _ in blocks(evolve(formulas, closed=True), self._axes, *numbers, ()):
                 pass
         for block in layout_blocks(formulas, self._axes, numbers=numbers):
             take(self._candidates(block))
