@@ -34,7 +34,7 @@ def test_every_target_is_corrected() -> None:
 
     assert found.texts == {"one.yaml": chip("one", MEMORY), "two.yaml": chip("two", MEMORY)}
     assert sorted((d.where.file, d.code) for d in found.applied) == [
-        ("one.yaml", "TRN101"), ("two.yaml", "TRN101"), ("two.yaml", "TRN111"),
+        ("one.yaml", "TRN102"), ("two.yaml", "TRN102"), ("two.yaml", "TRN111"),
     ]  # fmt: skip
     assert not found.checked.report.diagnostics
 

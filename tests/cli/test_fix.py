@@ -54,7 +54,7 @@ AFTER = """\
 
 def test_hints_of_the_form(here) -> None:
     """What has one correction is corrected, also where a correction reveals it; the rest stays as it is."""
-    codes = ["TRN101", "TRN101", "TRN111", "TRN111", "TRN113", "TRN113"]
+    codes = ["TRN101", "TRN102", "TRN111", "TRN111", "TRN113", "TRN113"]
     text, applied = fixed(here, f"{WAIVED}spec:\n{BEFORE}")
 
     assert f"{WAIVED}spec:\n{AFTER}" == text

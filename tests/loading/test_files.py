@@ -65,6 +65,12 @@ OURS = (
     "version: trnspec/v1\n",
     "{kind: Chip, 'metadata': {name: a}, spec: {}}\n",
     "---\n  kind: 'Source'\n  metadata:\n    name: a\n",
+    "api_version:\n  trnspec/v1\nkind: Chip\n",
+    "? api_version\n: !!str trnspec/v1\n",
+    "- api_version: trnspec/v1\n",
+    "api_version: trnspec\n",
+    "knd: chips\nmetdata: {name: a}\n",
+    "Kind: Chip\nMetadata: {name: a}\nSpec: {}\n",
 )
 
 OF_OTHERS = (
@@ -76,6 +82,7 @@ OF_OTHERS = (
     "version: 1\nkind: pipeline\nspec:\n  stages: []\n",
     "on: push\njobs:\n  one:\n    kind: Chip\n    spec: {}\n",
     "kind: Chip\n",
+    "# api_version: trnspec/v1\nrepo: https://example.org/trnspec/v1\n",
     "{{- if .Values.a }}\napiVersion: v1\nkind: Service\nspec: {}\n{{- end }}\n",
 )
 

@@ -49,7 +49,4 @@ def test_a_suffix_in_capitals_is_not_skipped(tmp_path: Path, suffix: str, *, oth
 
     report = validate([str(tmp_path)]).report
 
-    assert {(d.code, Path(d.where.file).suffix) for d in report.diagnostics} == {
-        ("TRN101", f".{suffix}"),
-        ("TRN102", f".{suffix}"),
-    }
+    assert [(d.code, Path(d.where.file).suffix) for d in report.diagnostics] == [("TRN102", f".{suffix}")]

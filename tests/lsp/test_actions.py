@@ -111,7 +111,7 @@ def test_new_source() -> None:
 def test_edits_of_findings() -> None:
     """The edit that ``trnspec fix`` applies, also over several lines; it is the only action for the finding."""
     wrong = edited("  memory:\n", "  memori:\n")
-    (finding,) = [f for f in findings(wrong) if f.code == "TRN101"]
+    (finding,) = [f for f in findings(wrong) if f.code == "TRN102"]
     (action,) = actions.fixes(finding, URI, lines_of(wrong))
 
     assert ("Replace with memory", True) == (action.title, action.is_preferred)

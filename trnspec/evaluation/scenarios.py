@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
+from trnspec.errors import RefusalError, TrnspecError, UsageError
+from trnspec.evaluation.amounts import amount, until
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import assumed, plain
@@ -17,6 +19,7 @@ from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
 from trnspec.graph.composition import chip_count
 from trnspec.perf.lowering.lower import model_named
+from trnspec.perf.roofline import element_bytes
 from trnspec.text_table import Column, escape, table
 from trnspec.yaml import Path
 
@@ -147,8 +150,7 @@ def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], gra
             yield Fault((*path, "base"), message, hint)
         return
     if scenario.evaluator in evaluators:
-        yield from _of_inputs(path, own, scenario, evaluators[scenario.evaluator])
-        yield from _of_names(path, own, graph)
+        yield from _of_inputs(path, own, scenario, evaluators[scenario.evaluator], graph)
     elif own.evaluator or not own.base:  # otherwise reported at the base
         yield _no_evaluator(path, own, scenario, evaluators)
     yield from _of_figures(path, own, scenario, graph)
@@ -165,7 +167,9 @@ def _no_evaluator(path: Path, own: Scenario, scenario: ResolvedScenario, known: 
     return Fault(at, f"there is no evaluator {scenario.evaluator!r}", hint, key=not own.evaluator)
 
 
-def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator: Evaluator) -> Iterator[Fault]:
+def _of_inputs(
+    path: Path, own: Scenario, scenario: ResolvedScenario, evaluator: Evaluator, graph: Graph
+) -> Iterator[Fault]:
     name = scenario.evaluator
     try:
         known: dict[str, Input] = {one.name: one for one in inputs_of(evaluator, "its plugin")[1]}
@@ -191,25 +195,33 @@ def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator:
     if missing and (own.evaluator or not own.base):  # otherwise reported at the base
         needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
         yield Fault(path, f"the scenario {scenario.name} has no input {needed}", "add it under inputs", key=True)
+    for key, value in own.inputs.items():
+        if key in known:
+            yield from _of_texts((*path, "inputs", key), known[key], value, graph)
 
 
-def _of_names(path: Path, own: Scenario, graph: Graph) -> Iterator[Fault]:
-    """Faults of models and systems that are in no catalog."""
-    for key in ("model", "on"):
-        value = own.inputs.get(key)
-        texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
-        for name in (name.strip() for text in texts for name in str(text).split(",")):
-            try:
-                if key == "on":
+def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fault]:
+    """Faults of names that are in no catalog, of unknown data types, and of texts that are not amounts."""
+    texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
+    for name in (name.strip() for text in texts if known.type is str for name in str(text).split(",")):
+        try:
+            match known.metavar:
+                case "SYSTEM":
                     node = graph.named(name.partition("*")[0].strip())
                     if chip_count(graph, node) == 0:
                         message = f"{node.name} is a {node.kind}, which has no chips"
-                        yield Fault((*path, "inputs", key), message, "name a chip, a server or an UltraServer")
-                elif not name.endswith(".json"):
+                        yield Fault(path, message, "name a chip, a server or an UltraServer")
+                case "MODEL" if not name.endswith(".json"):
                     model_named(graph, name)
-            except UnknownNameError as error:
-                message, _, hint = str(error).partition("; ")
-                yield Fault((*path, "inputs", key), message, hint)
+                case "DTYPE":
+                    element_bytes(name, known.name)
+                case "TIME":
+                    until(name, known.name, date.min)
+                case "TOKENS" | "USD" as unit:
+                    amount(name, known.name, unit.removesuffix("TOKENS") or "tokens")
+        except TrnspecError as error:
+            message, _, hint = str(error).partition("; ")
+            yield Fault(path, message, hint or error.hint)
 
 
 def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Graph) -> Iterator[Fault]:

@@ -65,7 +65,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
             return value.value.text
         if isinstance(value, int):
             return str(int(value))
-        if value is None and value_at(holder.document.data, path) is not None:
+        if value is None and (value_at(holder.document.data, path) is not None or holder.document.rejects(path)):
             raise unusable(match[0], reported=is_checked(holder.name))
         hint = did_you_mean(match["path"], (dotted(at) for at, _, _ in leaves(holder.spec, ("spec",))))
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})", hint)

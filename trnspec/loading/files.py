@@ -9,12 +9,15 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
+from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.kinds import BUILTIN
 from trnspec.yaml import ReadingLimits, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from trnspec.plugins.api import Kind
+    from trnspec.yaml import Path
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -86,6 +89,27 @@ def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:
     return parent.parent if parent.name in kind_folders else parent
 
 
+def misplacements(file: str, kind: str, name: str) -> Iterator[tuple[Path, str, str]]:
+    """The path, the message and the hint for a document whose file has another name, or is in the folder of another kind.
+
+    Args:
+        file: The file; one without an ending of YAML, such as standard input, is in its place.
+        kind: The kind.
+        name: The name of the document.
+    """
+    where = FilePath(file)
+    if where.suffix.lower() not in SUFFIXES:
+        return
+    if where.stem != name:
+        hint = f"rename the file to {name}{where.suffix}"
+        hint += f" or the document to {where.stem}" if re.search(NAME_PATTERN.regex, where.stem) else ""
+        yield ("metadata", "name"), f"the document {name!r} is in the file {where.name}", hint
+    folder = where.absolute().parent.name
+    own, _ = BUILTIN.get(kind, ("", ""))
+    if own and folder != own and any(folder == other for other, _ in BUILTIN.values()):
+        yield ("kind",), f"the {kind} {name!r} is in the folder {folder}", f"move the file to the folder {own}"
+
+
 def documents_among(
     paths: Iterable[str | FilePath], kinds: Mapping[str, Kind], catalogs: Iterable[FilePath]
 ) -> Iterator[FilePath]:
@@ -136,16 +160,17 @@ def is_ours(text: str, kinds: Collection[str]) -> bool:
     if _VERSION.search(text):
         return True
     keys = _top_level(text)
-    if "kind" not in keys or not keys.keys() & {"metadata", "spec"}:
-        return any(value.startswith("trnspec/") for value in keys.values())
-    key = next((k for k in keys if get_close_matches(k.lower(), ("api_version", "apiversion"), cutoff=0.8)), "")
-    if get_close_matches(keys.get(key, "").partition("/")[0].lower(), ("trnspec",)):
+    lowered = {key.lower(): value.lower() for key, value in keys.items()}
+    near = {name: get_close_matches(name, lowered, 1, 0.75) for name in ("api_version", "kind", "metadata", "spec")}
+    version, kind = (lowered[near[name][0]] if near[name] else "" for name in ("api_version", "kind"))
+    if get_close_matches(version.partition("/")[0], ("trnspec",), 1, 0.75):
         return True
     # Kubernetes and its like write apiVersion.
-    return key != "apiVersion" and bool(get_close_matches(keys["kind"], kinds, cutoff=0.75))
+    is_stated = bool(near["metadata"] or near["spec"]) and "apiVersion" not in keys
+    return is_stated and bool(get_close_matches(kind, [name.lower() for name in kinds], 1, 0.75))
 
 
-_VERSION = re.compile(r"""(?<![\w-])api_version["']?[ \t]*:[ \t]*["']?trnspec/""")
+_VERSION = re.compile(r"""^[^#\n]*?(?<![\w./@-])trnspec/v\d""", re.MULTILINE)
 _KEY = r"""["']?([A-Za-z][\w-]*)["']?[ \t]*:(?:[ \t]+["']?([^\s"'#,}]*)|[ \t]*$)"""
 _BLOCKS = {"api_version", "kind", "metadata", "spec", "claims"}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec._version import __version__
-from trnspec.diagnostics import Diagnostic, Location, Severity
+from trnspec.diagnostics import Diagnostic, Location, Severity, nearest
 from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.forms.lists import documents_in_list, list_problems
 from trnspec.loading.precedence import replacement_problems
@@ -109,6 +109,8 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
+        if document.rejected:  # a claim without its verdict, or a waiver without its path, would be another one
+            raise StructureError([])  # noqa: TRY301
         node = structure(kind.name, kind.spec, document, data, registry.units, kind.api_versions)
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry)
@@ -164,13 +166,21 @@ def _name(document: Document) -> str:
 
 def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
     """The keys that a document of any kind lacks; of what its spec lacks only its kind could inform."""
-    metadata: Any = data.get("metadata")
-    for above, keys, present in ((), _ENVELOPE, data), (("metadata",), ("name", "title"), metadata):
+    for above, keys in ((), _ENVELOPE), (("metadata",), ("name", "title")):
+        present: Any = data.get("metadata") if above else data
         for key in keys if isinstance(present, dict) else ():
             if key not in present and (*above, key) not in document.rejected:
-                place = document.place(above)
-                what = dotted(above) or "the document"
-                yield Problem("TRN102", f"{what} has no {key!r}", place, f"add {key}", above)
+                yield _missing(document, present, (*above, key), keys, f"add {key}")
+
+
+def _missing(document: Document, present: Mapping[str, Any], path: Path, keys: Iterable[str], hint: str) -> Problem:
+    """The problem of a missing key: at the key that is likely a misspelling of it, if there is one."""
+    *above, key = path
+    message = f"{dotted(tuple(above)) or 'the document'} has no {key!r}"
+    at = tuple(above)
+    if (other := next((k for k in present if k not in keys and key in nearest(k, keys)), None)) is not None:
+        message, at, hint = f"{message}, but the unknown key {other!r}", (*at, other), f"did you mean {key!r}?"
+    return Problem("TRN102", message, document.place(at, key=True), hint, at)
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec")
@@ -194,8 +204,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
         # An older version is read, but not recommended.
         expected = versions[0] if key == "api_version" else "one of " + ", ".join(known)
         if key not in data:
-            place = document.place(())
-            return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
+            return None, _missing(document, data, (key,), _ENVELOPE, f"add {key}: {expected}")
         hint = f"write {expected}"
         if key == "kind":
             from trnspec.loading.schema.check import likely_kind

@@ -89,20 +89,18 @@ Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
 Precision = Annotated[
     str,
     Pattern(
-        r"^(?!(bf|fp|int|mxfp|nvfp|tf|uint)[0-9]+$).*\S|^(bf16|fp(4|6|8|16|32|64)|u?int([1-8]|16|32)|mxfp[468]|nvfp4|tf32)$",
-        "a number format, such as bf16, fp8 or mxfp4",
+        r"^((?!(bf|fp|int|mxfp|nvfp|tf|uint)[0-9]+$)[a-z0-9][a-z0-9_.-]*|bf16|fp(4|6|8|16|32|64)|u?int([1-8]|16|32)|mxfp[468]|nvfp4|tf32)$",
+        "a number format in lower case, such as bf16, fp8 or mxfp4",
     ),
 ]
 """The name of a number format or of a quantisation; a format that is named by its bits is a known one."""
 
-Date = Annotated[
-    str,
-    Pattern(
-        r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$",
-        "a date such as 2024-02-13, 2024-02 or 2024",
-        numbers=(1000, 9999),
-    ),
-]
+DATE_PATTERN = Pattern(
+    r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$",
+    "a date such as 2024-02-13, 2024-02 or 2024",
+    numbers=(1000, 9999),
+)
+Date = Annotated[str, DATE_PATTERN]
 """A date as precise as it is known: a day, a month or a year."""
 
 Count = Annotated[int, Least(1)]

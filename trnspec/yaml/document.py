@@ -168,6 +168,10 @@ class Document:
         """The lines of the text, which convert positions and offsets."""
         return LineTable(self.text)
 
+    def rejects(self, path: Path) -> bool:
+        """Whether the value at a path is missing because it, or a mapping that it is in, was reported."""
+        return any(path[:length] in self.rejected for length in range(len(path) + 1))
+
     def extent(self, path: Path) -> tuple[int, int, int]:
         """The offsets of a key or an item, of its value, and of the end of the value."""
         span, offset = self.places[path], self.lines.offset

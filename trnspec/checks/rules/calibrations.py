@@ -14,13 +14,14 @@ from trnspec.checks.rules.measurements import of_family
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.measured import DTYPES, table_of
-from trnspec.model.calibration import Calibration
+from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import fields_of
+from trnspec.model.reflection import FigureShape, fields_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -128,19 +129,15 @@ _ROWS_OF: Mapping[str, tuple[str, ...]] = {
 _FIT_DTYPES = ("int4", "int8", *dict.fromkeys(name for _, names in DTYPES for name in names))
 """The compute dtypes of fits."""
 
-_SHARES = (
-    "matmul",
-    "matmul_fp8",
-    "matmul_fp4",
-    "attention",
-    "memory",
-    "chip",
-    "server",
-    "ultraserver",
-    "network",
-    "overlap",
+_SHARES = tuple(
+    name
+    for name, member in fields_of(Achieved).items()
+    if member.shape == FigureShape(Dimension.RATIO) and not name.endswith(("_passes", "copies"))
 )
-"""Achieved shares of published figures."""
+"""Achieved values that are shares; the other ratios are passes over data."""
+
+_MAY_BE_ZERO = re.compile("overlap|exposed|additive|causal|padding|queue|coverage")
+"""Shares that can be zero; times are divided by the others."""
 
 
 @rule("TRN707", "impossible-fit", over=Calibration, local=True)
@@ -199,24 +196,21 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
 
 
 def _impossible_shares(spec: Calibration) -> Iterator[Finding]:
-    """The findings of shares above 1, and of a protocol that is listed twice."""
-    coverage = spec.spread.coverage
-    if coverage.value.value > 1:
-        yield Finding(
-            ("spec", "spread", "coverage"), f"a share of {coverage} is above 1", "write a share, such as 0.8x"
-        )
-    for name in _SHARES:
-        share = getattr(spec.achieved, name, None)
-        if share is not None and share.value.value > 1:
-            message = f"a share of {share} is above 1"
-            yield Finding(("spec", "achieved", name), message, "write a share of the published figure, such as 0.8x")
+    """The findings of shares above 1, of rates that are not reached at all, and of a protocol that is listed twice."""
+    shares: list[tuple[Path, Figure | None]] = [(("spec", "spread", "coverage"), spec.spread.coverage)]
+    shares += [(("spec", "achieved", name), getattr(spec.achieved, name)) for name in _SHARES]
     for index, protocol in enumerate(spec.protocols):
         path = ("spec", "protocols", index)
         if protocol.name in {each.name for each in spec.protocols[:index]}:
             yield Finding((*path, "name"), f"the protocol {protocol.name} is listed twice", "remove or correct one")
-        for name in ("link", "network"):
-            if (share := getattr(protocol, name)).value.value > 1:
-                yield Finding((*path, name), f"a share of {share} is above 1", "write a share, such as 0.8x")
+        shares += [((*path, name), getattr(protocol, name)) for name in ("link", "network")]
+    for index, roof in enumerate(spec.roofs):
+        shares += [(("spec", "roofs", index, name), getattr(roof, name)) for name in ("compute", "memory")]
+    for at, share in shares:
+        least = 0 if _MAY_BE_ZERO.search(str(at[-1])) else 1e-9
+        if share is not None and not least <= share.value.value <= 1:
+            fault = "above 1" if share.value.value else "not a rate"
+            yield Finding(at, f"a share of {share} is {fault}", "write a share of the published figure, such as 0.8x")
 
 
 def _impossible_errors(spec: Calibration) -> Iterator[Finding]:

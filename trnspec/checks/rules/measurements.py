@@ -13,6 +13,7 @@ from trnspec.diagnostics import Location, did_you_mean
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES, MeasuredTable, TableError, is_stated, number, table_of, used_rows
+from trnspec.model.annotations import DATE_PATTERN
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
@@ -36,8 +37,11 @@ _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")
 _TIMES = tuple(unit.symbol for unit in UNITS if unit.dimension is Dimension.TIME)
 """Units of durations, which are never 0."""
 
+_FORMS = {"yes-no": ("yes or no", "yes|no"), "date": (DATE_PATTERN.words, DATE_PATTERN.regex)}
+"""What cells hold that are neither numbers nor any text, and the pattern of it."""
+
 _COUNTS = ("n_chips", "layers", "hidden", "heads", "kv_heads", "seq", "tp", "pp", "dp", "microbatch", "global_batch")
-"""Columns of sizes and degrees, which are never 0."""
+"""Columns of sizes and degrees, which are whole and never 0."""
 
 _KEYS = ("kind", "id", "source")
 """Columns that every table has."""
@@ -240,10 +244,8 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     if of is None:
         return
     spec = node.spec
-    numbers = [
-        n for n, c in spec.columns.items() if (c.unit is not None or c.holds == "number") and n in of.table.columns
-    ]
-    flags = [n for n, c in spec.columns.items() if c.holds == "yes-no" and n in of.table.columns]
+    columns = {n: c for n, c in spec.columns.items() if n in of.table.columns}
+    numbers = [n for n, c in columns.items() if c.unit is not None or c.holds == "number"]
     seen: set[str] = set()
     hardware = [node.name for kind in (Chip, Server, UltraServer) for node in graph.of(kind)]
     yield from _wrong_hardware(spec.hardware, graph)
@@ -260,14 +262,21 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             text = row.cells[name]
             value = _number(row, name)
             unit = spec.columns[name].unit
-            is_never_zero = unit in _TIMES or name in _COUNTS
-            if (value is None or not 0.0 <= value < 1e18 or (value == 0 and is_never_zero)) and is_stated(text):
-                expected = f"a number in {unit}" if unit else "a number"
-                least = "above 0" if is_never_zero else "0 or more"
+            is_count = name in _COUNTS
+            least = "above 0" if is_count or unit in _TIMES else "0 or more"
+            is_part = name == "n_chips" and value is not None and value < 1.0  # a run on one core of a chip
+            if is_stated(text) and (
+                value is None
+                or not 0.0 <= value < 1e18
+                or (value == 0.0 and least == "above 0")
+                or (is_count and not is_part and value % 1.0)
+            ):
+                expected = f"a number in {unit}" if unit else "a whole number" if is_count else "a number"
                 yield of.finding(row, name, f"{name} is {text!r}; expected {expected}, {least}, without its unit")
-        for name in flags:
-            if is_stated(row.cells[name]) and row.cells[name] not in ("yes", "no"):
-                yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected yes or no")
+        for name, column in columns.items():
+            expected, pattern = _FORMS.get(column.holds, ("", ""))
+            if expected and is_stated(row.cells[name]) and not re.fullmatch(pattern, row.cells[name]):
+                yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected {expected}")
         text = row.cells.get("hardware", "")
         if text and text not in spec.hardware and text not in graph and text not in graph.broken:
             hint = did_you_mean(text, [*spec.hardware, *hardware]) or "add it to spec.hardware"

@@ -74,6 +74,8 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         one, two = own.get(path), others.get(path)
         if one == two or any(("spec", *path)[: len(differing)] == differing for _, differing in listed):
             continue
+        if model.document.rejects(("spec", *path)):
+            continue
         message = f"{dotted(path)} is {_shown(one)}, but {_shown(two)} in {other.name}, which has the same dimensions"
         hint = f"correct one of the two, or list spec.{dotted(path)} in base.differs"
         place: Path = ("spec", *path) if one is not None else ("spec", "base", "model")

@@ -6,12 +6,11 @@ import math
 import re
 from collections import Counter, defaultdict
 from itertools import combinations
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.graph import at, cached_by_graph
-from trnspec.model.annotations import NAME_PATTERN
+from trnspec.loading.files import misplacements
 from trnspec.model.calibration import Calibration
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -40,10 +39,11 @@ if TYPE_CHECKING:
 
 @rule("TRN205", "name-file-mismatch", over=object, local=True)
 def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A document whose name differs from the name of its file.
+    """A document whose name differs from the name of its file, or that is in the folder of another kind.
 
     Why:
-        A reader of ``chip: trainium1`` must find ``trainium1.yaml`` without a search.
+        A reader of ``chip: trainium1`` must find ``trainium1.yaml`` without a search, and so must a program: the chips of
+        the shipped catalog are read from the folder ``chips`` alone.
 
     Example:
         ```yaml
@@ -68,14 +68,10 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Common practice of Kubernetes manifests and of most package registries: one name, one file.
     """
-    file = PurePath(node.document.file)
-    stem = file.name.removesuffix(file.suffix)
     # The list has the name of the file.
     is_listed = node.kind in LISTS.values() and _kind_in_file(node) in LISTS
-    if file.suffix.lower() in (".yaml", ".yml") and stem != node.name and not is_listed:
-        hint = f"rename the file to {node.name}{file.suffix}"
-        hint += f" or the document to {stem}" if re.search(NAME_PATTERN.regex, stem) else ""
-        yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
+    for path, message, hint in () if is_listed else misplacements(node.document.file, node.kind, node.name):
+        yield Finding(path, message, hint)
 
 
 def _kind_in_file(node: Node[Any]) -> str:

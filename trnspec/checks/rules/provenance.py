@@ -46,6 +46,10 @@ _PLACEHOLDER = re.compile(r"\W*(?:(?:todo|tbd|tba|fixme|xxx|n/a|none|unknown|rea
 """A reason that was not written yet."""
 
 
+_MOST_UNSOURCED = 3
+"""Figures without a source that are reported one by one; of more the document's own source is missing."""
+
+
 @rule("TRN301", "unsourced-figure", over=object, local=True)
 def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure without a source.
@@ -77,13 +81,21 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         Wilkinson et al.: The FAIR Guiding Principles, Scientific Data 3 (2016), principle R1.2.
     """
-    rejected = node.document.rejected
-    if node.metadata.source is not None or ("metadata", "source") in rejected:
+    rejects = node.document.rejects
+    if node.metadata.source is not None or rejects(("metadata", "source")):
         return
-    for path, figure in graph.figures(node).items():
-        if figure.source is None and figure.derived is None and (*path, "source") not in rejected:
-            hint = "name one in metadata.source, or write {value: ..., source: ...}; use derived: for a computed figure"
-            yield Finding(path, f"{dotted(path)} is {figure}, without a source", hint)
+    unsourced = {
+        path: figure
+        for path, figure in graph.figures(node).items()
+        if figure.source is None and figure.derived is None and not rejects((*path, "source"))
+    }
+    hint = "name one in metadata.source, or write {value: ..., source: ...}; use derived: for a computed figure"
+    if len(unsourced) > _MOST_UNSOURCED:
+        message = f"{len(unsourced)} figures are without a source, such as {dotted(next(iter(unsourced)))}"
+        yield Finding(("metadata",), message, hint, key=True)
+        return
+    for path, figure in unsourced.items():
+        yield Finding(path, f"{dotted(path)} is {figure}, without a source", hint)
 
 
 @rule("TRN302", "misplaced-claim", over=object, local=True)

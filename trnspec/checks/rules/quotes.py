@@ -174,8 +174,10 @@ def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:
 
 def _misnamed(node: Node[Any], subject: Node[Any] | None, key: str, name: str) -> Iterator[Finding]:
     """The finding of a document whose name is not SUBJECT-TYPE, or that with more words."""
+    if subject is None:
+        return  # the reference is reported, or the document that it names
     type_ = node.spec.type
-    names = {name} if subject is None else {subject.name, *subject.metadata.aliases}
+    names = {subject.name, *subject.metadata.aliases}
     if any(node.name == f"{n}-{type_}" or node.name.startswith(f"{n}-{type_}-") for n in names):
         return
     if any(node.name.startswith(f"{n}-") for n in names):

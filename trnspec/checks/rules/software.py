@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from itertools import combinations
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import at
@@ -54,7 +54,8 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
         AWS Neuron documentation, release notes: a release has beta, supported, maintained and ended software.
     """
     spec: Any = node.spec
-    if any(node.name.endswith(f"-{chip.name}") for chip in graph.of(Chip) if chip.name != spec.chip.name):
+    chip = graph.find(spec.chip)
+    if chip and any(node.name.endswith(f"-{other.name}") for other in graph.of(Chip) if other is not chip):
         message = f"the chip is {spec.chip}, but the name of the document is {node.name}"
         yield Finding(("spec", "chip"), message, f"correct the chip, or name it {spec.framework}-{spec.chip}")
     stem = node.name.removesuffix(f"-{spec.chip.name}")
@@ -66,7 +67,7 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
     if spec.phases and known - set(spec.phases):
         message = f"the framework is {spec.framework}, but {', '.join(known)} is not among its phases"
         yield Finding(("spec", "phases"), message, "correct the phases or the framework")
-    for one, other in combinations([p for p in _PHASES if getattr(spec, p) is not None], 2):
+    for one, other in pairwise([p for p in _PHASES if getattr(spec, p) is not None]):
         first, later = _release(getattr(spec, one)), _release(getattr(spec, other))
         if first and later and first > later:
             message = f"{other} is {getattr(spec, other)}, before {one}, {getattr(spec, one)}"
@@ -77,11 +78,10 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
         if text is not None and not (re.search(r"\d", text) if name == "version" else _release(text)):
             yield Finding(("spec", name), f"{text!r} is not a release", "write a release, such as 2.34.0")
     successor = spec.successor and graph.find(spec.successor)
-    if successor is node or (successor and successor.spec.chip.name != spec.chip.name):
+    if successor is node or (chip and successor and successor.spec.chip.name != spec.chip.name):
         message = "it is its own successor" if successor is node else f"{successor.name} runs on {successor.spec.chip}"
         see = () if successor is node else (at(successor, ("spec", "chip")),)
         yield Finding(("spec", "successor"), message, f"name other software on {spec.chip}", see)
-    chip = graph.find(spec.chip)
     cores = chip.spec.cores.count if chip and chip.spec.cores and spec.logical_cores else None
     if cores and cores % spec.logical_cores:
         message = f"{spec.chip} has {cores} cores, which are not logical cores of {spec.logical_cores} each"

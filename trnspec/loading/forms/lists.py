@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from trnspec.loading.files import misplacements
 from trnspec.loading.forms.fits import calibration_documents, list_name
 from trnspec.loading.forms.part import metadata_of
 from trnspec.loading.forms.platforms import server_documents
@@ -49,16 +49,14 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
             yield Problem("TRN209", message, document.place(at), "remove or correct one of them", at)
     at_name: Path = ("metadata", "name")
     name = metadata.get("name")
-    file = PurePath(document.file)
-    stem = file.name.removesuffix(file.suffix)
     expected = _NAMES[node.kind](node.spec)
     if name is not None and name != expected:
         yield Problem(
             "TRN205", f"the name of this list is {name!r}", document.place(at_name), f"write {expected}", at_name
         )
-    elif name is not None and file.suffix.lower() in (".yaml", ".yml") and stem != name:
-        message = f"the list {name!r} is in the file {file.name}"
-        yield Problem("TRN205", message, document.place(at_name), f"rename the file to {name}{file.suffix}", at_name)
+    elif name is not None:
+        for at, message, hint in misplacements(document.file, node.kind, name):
+            yield Problem("TRN205", message, document.place(at), hint, at)
 
 
 _READERS = {

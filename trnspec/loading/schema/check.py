@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 from jsonschema import Draft202012Validator, ValidationError
@@ -20,7 +20,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.loading.values import show
-from trnspec.model.annotations import NAME_PATTERN, Date
+from trnspec.model.annotations import DATE_PATTERN, NAME_PATTERN
 from trnspec.model.document import API_VERSIONS, Claim
 from trnspec.model.json_schema import document_schema
 from trnspec.model.ref import target_word
@@ -138,17 +138,17 @@ def _misfits(spec: Mapping[str, Any], cls: type) -> tuple[list[str], list[str]]:
     return [key for key in spec if key not in known], absent
 
 
-def _said_once(unsound: Iterable[Unsound]) -> Iterator[Unsound]:
-    """Problems of claims that were one claim with several sources are reported once."""
-    seen = set()
+def _said_once(unsound: Sequence[Unsound]) -> Iterator[Unsound]:
+    """Problems of claims that were one claim with several sources are reported once, and a misspelt key as missing only."""
+    seen: set[object] = {("TRN101", u.problem.path) for u in unsound if u.problem and u.problem.code == "TRN102"}
     for one in unsound:
         problem = one.problem
-        if problem is not None and problem.path[:1] == ("claims",):
+        key: object = problem and (problem.code, problem.path)
+        if problem is not None and problem.path[:1] == ("claims",) and key not in seen:
             key = (problem.code, problem.place, problem.path[2:], problem.hint)
-            yield evolve(one, problem=None) if key in seen else one
+        yield evolve(one, problem=None) if key in seen else one
+        if problem is not None and problem.path[:1] == ("claims",):
             seen.add(key)
-        else:
-            yield one
 
 
 _MOST = 1_000
@@ -231,7 +231,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
         known = list(shape.fields if isinstance(shape, ObjectShape) else schema["properties"])
         for key in instance:
             if key not in known:
-                yield _unknown_key(document, path, key, known, shape)
+                yield from _unknown_key(document, path, key, known, shape)
     elif error.validator == "required":
         yield from _missing(schema, instance, document, path, spec)
     elif error.validator == "oneOf" and isinstance(shape, ObjectShape) and shape.cls is Claim:
@@ -251,16 +251,20 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
             yield from _missing_below(shape, document, path, document.place(path), path)
 
 
-def _unknown_key(document: Document, path: Path, key: str, known: list[str], shape: Shape | None) -> Unsound:
-    place = document.place((*path, key), key=True)
+def _unknown_key(document: Document, path: Path, key: str, known: list[str], shape: Shape | None) -> Iterator[Unsound]:
+    at = (*path, key)
+    place = document.place(at, key=True)
     if _cut_number(document, place):
-        return Unsound(None, (*path, key))
+        yield Unsound(None, at)
+        return
     hint = _similar(key, known, shape) or _member_of_group(key, shape)
     hint = hint or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
     hint += foreign(key)
+    meant = _meant(key, known, document, path)
     message = f"unknown key {key!r} in {_name(path)}"
-    edit = renaming(document, (*path, key), _meant(key, known, document, path))
-    return Unsound(Problem("TRN101", message, place, hint, (*path, key), edit=edit), (*path, key))
+    yield Unsound(Problem("TRN101", message, place, hint, at, edit=renaming(document, at, meant)), at)
+    if meant:
+        yield Unsound(None, (*path, meant))  # reported here
 
 
 _USUAL_WORDS = {
@@ -319,11 +323,9 @@ def _missing(
         for key in schema["required"]
         if key not in instance and document.rejected.isdisjoint(((*path, key), (*path, "<<")))
     ]
-    unknown = list(islice((k for k in instance if k not in schema["properties"]), ReadingLimits().problems))
     above = shape_in_document(spec, path)
     known = list(above.fields if isinstance(above, ObjectShape) else schema["properties"])
-    # Both are reported, since either code may be ignored; what is below a misspelt key is not missing.
-    misspelt = {key for key in absent if any(repr(key) in _similar(other, known, above) for other in unknown)}
+    misspelt = _misspelt(absent, known, instance, above)
     place = document.place(path, key=True)
     blocks = [key for key in absent if not path and key in ("metadata", "spec") and key not in misspelt]
     if blocks:
@@ -336,12 +338,33 @@ def _missing(
             continue
         rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
+        if (other := misspelt.get(key)) is not None:
+            # One finding, of what is below the misspelt key too; its value is not used.
+            at, message = (*path, other), f"{message}, but the unknown key {other!r}"
+            hint = _similar(other, known, above) + foreign(other)
+            edit = renaming(document, at, _meant(other, known, document, path))
+            yield Unsound(Problem("TRN102", message, document.place(at, key=True), hint, at, edit=edit), path, key)
+            yield Unsound(None, at)
+            continue
         member = above.fields.get(key) if isinstance(above, ObjectShape) else None
         of_version = rule["enum"][0] if (*path, key) == ("api_version",) else ""
         hint = _addition(key, of_version or rule.get("const") or rule.get("description", ""), member)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        if key not in misspelt:
-            yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
+        yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
+
+
+def _misspelt(
+    required: Iterable[str], known: list[str], instance: Mapping[str, Any], shape: Shape | None
+) -> dict[str, str]:
+    """The required keys that are missing, each with the unknown key that is likely meant for it."""
+    unknown = list(islice((k for k in instance if k not in known), ReadingLimits().problems))
+    found: dict[str, str] = {}
+    for key in required:
+        if key not in instance and (
+            near := next((k for k in unknown if repr(key) in _similar(k, known, shape) and k not in found.values()), "")
+        ):
+            found[key] = near
+    return found
 
 
 def _addition(key: str, value: str, member: Field | None) -> str:
@@ -480,7 +503,7 @@ def _begins_comment(document: Document, place: Place | None) -> bool:
     return place is not None and document.text.startswith("#", document.lines.offset(place) + 1)
 
 
-_DATE = TextShape(get_args(Date)[1])
+_DATE = TextShape(DATE_PATTERN)
 
 
 def _text_code(error: ValidationError) -> str:

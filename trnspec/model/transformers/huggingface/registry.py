@@ -58,7 +58,7 @@ def _precision(values: Mapping[str, Any], outer: Mapping[str, Any]) -> str | Non
     """The number format of quantised weights; ``None`` where config.json describes no quantisation."""
     quantised = values.get("quantization_config") or outer.get("quantization_config")
     if values.get("expert_dtype"):
-        return str(values["expert_dtype"])
+        return str(values["expert_dtype"]).lower()
     if not isinstance(quantised, dict):
         return None
     method = str(quantised.get("quant_algo") or quantised.get("quant_method", ""))
