@@ -25,10 +25,11 @@ def write(file: Path, lines: list[tuple[object, ...]], names: str = "isl,osl") -
 
 def test_requests_of_one_length() -> None:
     one = equal_lengths(1000, 200, 3.0)
-    simulated = one.requests(2, 5.0)
+    simulated = one.requests(2, 5.0, 10.0)
 
     assert (one.isl, one.osl, one.prompts, one.longest, one.rate, one.trace) == (1000, 200, (1000,), 1200, 3.0, None)
-    assert len(simulated) == 4000
+    # Running requests are replaced ten times.
+    assert [len(one.requests(2, 5.0, n)) for n in (200.0, 900.0, 1e6)] == [4000, 18_000, 100_000]
     assert (set(simulated.prompts), set(simulated.outputs)) == ({1.0}, {200.0})
     assert 4000 / simulated.arrivals[-1] == pytest.approx(5.0, rel=0.05)
 
@@ -65,7 +66,7 @@ def test_a_trace(file: Path, lines: list[tuple[int, int, float]], rate: float | 
     assert list(found.trace.outputs) == [osl for _, osl, _ in ordered]
     mean = sum(isl for isl, *_ in lines) / len(lines)
     assert found.trace.prompts == pytest.approx([isl / mean for isl, *_ in ordered])
-    assert found.requests(4, 1.0) is found.trace
+    assert found.requests(4, 1.0, 1.0) is found.trace
 
 
 ARRIVING = "isl,osl,arrival"

@@ -196,7 +196,8 @@ def _simulated(
     if lengths.trace is None and fleet.prefill is None and fleet.replicas > _SIMULATED:
         # Replicas are queues of their own: a part of them gets its share. A smaller prefill pool would wait longer.
         fleet, rate = evolve(fleet, replicas=_SIMULATED), rate * _SIMULATED / fleet.replicas
-    times = replay(fleet, lengths.requests(fleet.replicas, rate), most=_SIMULATED if lengths.trace else _FOLLOWED)
+    requests = lengths.requests(fleet.replicas, rate, plan.state.running)
+    times = replay(fleet, requests, most=_SIMULATED if lengths.trace else _FOLLOWED)
     return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
 
 

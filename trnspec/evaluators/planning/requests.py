@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -17,9 +18,9 @@ MOST_LINES = 100_000
 """The most requests of a file."""
 SAMPLES = 16
 """Prompt lengths that represent those of a file, each for an equal share of the requests."""
-_SIMULATED = 2000
-"""Random requests for each replica of a simulation."""
-_MOST_SIMULATED = 50_000
+_SIMULATED, _TURNOVERS = 2000, 10
+"""Least random requests for each replica of a simulation, and how often they replace those that run: the first time is warm-up."""
+_MOST_SIMULATED = 100_000
 """The most random requests of a simulation."""
 
 
@@ -43,18 +44,20 @@ class Lengths:
     rate: float
     trace: Requests | None = field(default=None, repr=False)
 
-    def requests(self, replicas: int, rate: float) -> Requests:
+    def requests(self, replicas: int, rate: float, running: float) -> Requests:
         """The requests to simulate some replicas with: those of the trace, else random ones.
 
         Args:
             replicas: How many replicas.
             rate: Requests per second of all of them.
+            running: Mean number of running requests of each.
         """
         if self.trace is not None:
             return self.trace
         mean = sum(self.prompts) / len(self.prompts)
         shares = [prompt / mean for prompt in self.prompts]
-        return poisson(rate, min(_SIMULATED * replicas, _MOST_SIMULATED), output=float(self.osl), prompts=shares)
+        number = replicas * max(_SIMULATED, math.ceil(_TURNOVERS * running))
+        return poisson(rate, min(number, _MOST_SIMULATED), output=float(self.osl), prompts=shares)
 
 
 def equal_lengths(isl: int, osl: int, rate: float) -> Lengths:

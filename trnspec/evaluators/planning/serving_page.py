@@ -411,11 +411,6 @@ def _assumptions(
     if best.before is not None:
         schedule = "prompts and decoding in separate pools"
     yield Assumption("schedule", schedule, "continuous batching; prompts are computed one after another")
-    yield Assumption(
-        "utilization",
-        f"at most {MOST_UTILIZED:.0%}",
-        "of the rate at saturation: percentiles grow without limit near it",
-    )
     yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
