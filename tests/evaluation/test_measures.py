@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.tables import tables
 from trnspec.evaluation.measures import common, measure, printed
 from trnspec.evaluation.result import Answer
 
@@ -29,35 +30,9 @@ def test_measure(value, unit, shown) -> None:
     assert shown == measure(value, unit)
 
 
-@pytest.mark.parametrize(
-    ("answer", "value", "interval"),
-    [
-        (Answer("t", 22.6, "s", 15.5, 29.8), "23 s", "[16, 30] s"),
-        (Answer("t", 3.57, "s", 3.5695, 3.5705), "3.57 s", "[3.5695, 3.5705] s"),
-        (Answer("t", 3.57, "s", 3.21), "3.57 s", "at least 3.21 s"),
-        (Answer("t", 24.174, "s", 24.174), ">= 24.2 s", ""),
-        (Answer("m", 91.294, "%", None, 91.294), "<= 91.3 %", ""),
-        (Answer("r", 3570.0, "tokens/s", None, 3980.0), "3.57 k tokens/s", "at most 3.98 k tokens/s"),
-        (Answer("t", 0.0, "s", 0.0, 0.0), "0 s", "[0, 0] s"),
-        (Answer("c", 0.016087, "USD", 0.016084, 0.016091), "0.016087 USD", "[0.016084, 0.016091] USD"),
-        (Answer("c", 0.00143024, "USD", 0.0014302, 0.0014309), "0.0014302 USD", "[0.0014302, 0.0014309] USD"),
-        (Answer("c", 1234.0, "USD", 1100.0, 1300.0), "1,234.00 USD", "[1,100.00, 1,300.00] USD"),
-        (Answer("t", 3.57, "s"), "3.57 s", ""),
-        (Answer("t", True), "yes", ""),
-        (Answer("t", 54.02, "s", 28.0, 71.0, kind="transferred"), "~54 s", "[28, 71] s"),
-        (Answer("t", 54.021, "s", 53.97, 54.06, kind="estimate"), "~54.0 s", "[54.0, 54.1] s"),
-        (Answer("t", 54.021, "s", kind="extrapolated"), "~54.0 s", ""),
-        (Answer("t", 24.174, "s", 24.1699, kind="ideal"), ">= 24.1 s", ""),
-        (Answer("t", 24.0, "s", 24.000000000000004, kind="ideal"), ">= 24 s", ""),
-        (Answer("m", 79.1, "%", None, 79.11, kind="ideal"), "<= 79.2 %", ""),
-        (Answer("r", 1.2345e9, "B/s", 1.2e9, 1.3e9, kind="ideal"), "1.23 GB/s", "[1.2, 1.3] GB/s"),
-        # Both ends have as many digits, also where one of them needs fewer.
-        (Answer("r", 1.2345e9, "B/s", 1.2e9, 1.31e9, kind="estimate"), "~1.23 GB/s", "[1.20, 1.31] GB/s"),
-        (Answer("t", 0.1234567, "s", 0.1234, 0.1234568), "123.46 ms", "[123.40, 123.46] ms"),
-        (Answer("t", 0.0100004, "s", 0.0100001, kind="ideal"), ">= 10.0 ms", ""),
-    ],
-)
-def test_printed(answer, value, interval) -> None:
+@pytest.mark.parametrize(("arguments", "value", "interval"), tables(__file__)["printed"])
+def test_printed(arguments, value, interval) -> None:
+    answer = Answer(*arguments)
     assert (value, interval) == (printed(answer).value, printed(answer).interval)
 
 

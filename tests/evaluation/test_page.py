@@ -7,8 +7,15 @@ from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluation.summary import bottleneck_label, shortened, summary_items, uncertain
-from trnspec.evidence import UsedFigure
+from trnspec.evaluation.summary import (
+    bottleneck_label,
+    evidence_details,
+    evidence_lines,
+    shortened,
+    summary_items,
+    uncertain,
+)
+from trnspec.evidence import Evidence, GroupError, Nearest, Outside, UsedFigure
 from trnspec.text_table import Heading, TextTable, fit, lines, rendered
 
 TABLES = tables(__file__)
@@ -71,6 +78,25 @@ def test_the_first_page_counts_the_assumptions_that_it_leaves_out(number, shown)
     found = uncertain(Evaluation(evaluator="x", title="x", assumptions=(*every, Assumption("b", "2", "stated"))))
     assert shown == [text.partition(" ")[0] for name, text in found if name == "more"]
     assert len(found) == min(number, 12)
+
+
+def test_the_evidence_of_a_calibration() -> None:
+    """What is not known is left out; the first page does not repeat the difference that the reason states."""
+    known = Evidence(
+        kind="extrapolated", reason="seq 16 is 2x above 8; far", calibration="fit", rows=1200, software="s"
+    )
+    near = Nearest(id="r", set="t", differences=(Outside(input="seq", value=16.0, low=8.0, high=8.0, factor=2.0),))
+    errors = (GroupError(phase="step", rows=7, mean=0.05, median=0.04),)
+    found = evolve(known, chip="a", framework="f", era="2025", nearest=near, errors=errors, page="p")
+
+    assert [] == [*evidence_details(evolve(found, calibration=""))]
+    assert [("fitted on", "1,200 rows, s")] == [*evidence_details(known)]
+    assert [*evidence_details(found)] == [
+        ("fitted on", "1,200 rows, a, f, 2025"), ("nearest row", "r of t; seq 16 is 2x above 8"),
+        ("mean error", "step 5.0% on 7 rows"), ("errors of all rows", "p"),
+    ]  # fmt: skip
+    lines_ = [("nearest row", "r of t"), ("mean error", "step 5.0% on 7 rows")]
+    assert lines_ == evidence_lines(evolve(FOUND, evidence=found))
 
 
 def test_a_summary_has_six_lines() -> None:

@@ -110,7 +110,7 @@ def figure_path(graph: Graph, text: str) -> FigurePath:
         raise _elsewhere(graph, node, rest)
     if isinstance(shape, (FigureShape, NumberShape)):
         return FigurePath(node, steps, shape)
-    inner = [p for p in paths.paths(graph, kind, parts=False) if p.startswith(f"{rest}.")]
+    inner = [p for p in paths.paths(graph, kind) if p.startswith(f"{rest}.")]
     hint = f"; write one of {', '.join(f'{node.name}.{p}' for p in inner)}" if inner else ""
     raise UsageError(f"{node.name}.{rest} is not a figure{hint}")
 

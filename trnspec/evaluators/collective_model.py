@@ -91,7 +91,7 @@ def _both(  # noqa: PLR0917  # a collective
     framework: str = "",
 ) -> Iterator[Assumption]:
     known = calibrated(graph, system.chip, "collectives", "auto", framework)
-    if known.library is None or not system.rates or not system.bandwidth:
+    if known.library is None:
         return
     ideal = machine(system, IDEAL, next(iter(system.rates)))
     if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):

@@ -20,8 +20,8 @@ ROWS = read_text(Path(__file__).with_name("measurements.yaml").read_text("utf-8"
 RULES = tuple(r for r in vars(measurements).values() if isinstance(r, Rule))
 
 
-def findings(folder: Path, name: str, **changes: Any) -> set[tuple[str, str, int, int]]:
-    """The findings in the copy of a shipped set: code, file, line and column.
+def findings(folder: Path, name: str, **changes: Any) -> dict[tuple[str, str, int, int], str]:
+    """The hints of findings in the copy of a shipped set, by code, file, line and column.
 
     Args:
         folder: The folder of the copy.
@@ -37,7 +37,7 @@ def findings(folder: Path, name: str, **changes: Any) -> set[tuple[str, str, int
     )
     others = {n.name: n for n in everyone if not isinstance(n.spec, Measurements)}
     return {
-        (d.code, Path(d.where.file).name, d.where.place.line, d.where.place.column)
+        (d.code, Path(d.where.file).name, d.where.place.line, d.where.place.column): d.hint
         for d in run(RULES, Graph({**others, node.name: copied}))
         if d.where.place is not None
     }
@@ -65,7 +65,8 @@ def test_a_changed_table(folder: Path, name: str, changes: list[list[Any]], code
     """What is found, if anything, at the last of the changes: a line, a text in it, and what is written instead."""
     columns = [change(folder, name, *each) for each in changes]
 
-    assert findings(folder, name) == ({(code, f"{name}.csv", changes[-1][0], columns[-1] + shift)} if code else set())
+    expected = {(code, f"{name}.csv", changes[-1][0], columns[-1] + shift)} if code else set()
+    assert findings(folder, name).keys() == expected
 
 
 def test_a_run_that_another_set_holds(folder: Path) -> None:
@@ -73,14 +74,14 @@ def test_a_run_that_another_set_holds(folder: Path) -> None:
     copy = rows[1].replace("mpt-70b", "copy-70b", 1)
     (folder / "training_mpt.csv").write_text("\n".join([*rows[:2], copy, *rows[2:]]), "utf-8")
 
-    assert {("TRN703", "training_mpt.csv", 3, 7)} == findings(folder, "training_mpt")
+    assert {("TRN703", "training_mpt.csv", 3, 7)} == findings(folder, "training_mpt").keys()
 
 
 def test_a_rejected_row_is_not_checked(folder: Path) -> None:
     change(folder, "training_mpt", 2, ",408,", ",1408,")
     row = (folder / "training_mpt.csv").read_text("utf-8").split("\n")[1].split(",")[1]
 
-    assert set() == findings(folder, "training_mpt", rejected=(RejectedRow(row=row, reason="above the peak"),))
+    assert not findings(folder, "training_mpt", rejected=(RejectedRow(row=row, reason="above the peak"),))
 
 
 def test_a_rejected_row_that_does_not_exist(folder: Path) -> None:
@@ -101,7 +102,7 @@ def test_a_renamed_column(folder: Path) -> None:
     column = change(folder, "training_mpt", 1, ",step_time_s,", ",step_s,")
     expected = {("TRN701", "training_mpt.csv", 1, column + 1)}
 
-    assert expected < findings(folder, "training_mpt")
+    assert expected < findings(folder, "training_mpt").keys()
     assert {"training_mpt.csv", "training-mpt.yaml"} == {f for _, f, *_ in findings(folder, "training_mpt")}
 
 
@@ -125,8 +126,11 @@ def test_a_throughput_fits_the_time(folder: Path, row: dict[str, str], *, report
 
 
 @pytest.mark.parametrize(("row", "reported"), ROWS["cells"])
-def test_the_values_of_a_cell(folder: Path, row: dict[str, str], *, reported: bool) -> None:
-    assert of_rows(folder, {"id": "other"}, row) == [("TRN702", 3)] * reported
+def test_the_values_of_a_cell(folder: Path, row: dict[str, str], *, reported: bool | str) -> None:
+    """Whether it is reported, or the hint."""
+    assert of_rows(folder, {"id": "other"}, row) == [("TRN702", 3)] * bool(reported)
+    if isinstance(reported, str):
+        assert reported in findings(folder, "training_mpt").values()
 
 
 RUN = {"model": "MPT-70b", "n_chips": "512", "step_time_s": "16.3", "recompute": "full"}

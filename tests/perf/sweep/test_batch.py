@@ -9,6 +9,7 @@ import pytest
 from attrs import asdict, evolve
 
 from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, gpt, possible, sample, system
+from tests.support.tables import tables
 from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.sweep.batch import REASONS, Best, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.grid import AXES, grid
@@ -247,25 +248,7 @@ def test_equal_shares_use_no_further_link(tp, dp) -> None:
 ON_ONE = tuple(estimator(name, SYSTEMS[0]) for name in ("llama-8b", "latent", "gpt"))
 
 
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({"tpp": 1}, "'tpp' is not an axis of a sweep; expected one of tp, pp"),
-        ({"tp": 0}, "tp is 0; expected 1 or more"),
-        ({"tp": [1, 2.5]}, "tp is 2.5; expected an integer"),
-        ({"tp": True}, "tp is True; expected an integer"),
-        ({"tp": []}, "the axis tp has no values"),
-        ({"tp": [2, 2]}, "the axis tp has duplicate values"),
-        ({"zero": 4}, "zero is 4; expected an integer from 0 to 3"),
-        ({"node_limit": [0, 63, 64]}, "node_limit is 64; expected an integer from 0 to 63"),
-        ({"schedule": "2f2b"}, "'2f2b' is not a schedule; expected one of 1f1b"),
-        ({"schedule": "interleaved"}, "the schedule interleaved needs the number of chunks: ('interleaved', 2)"),
-        ({"recompute": "some"}, "recompute is 'some'; expected one of none, selective, full"),
-        ({"overlap": 2}, "overlap is 2; expected True or False"),
-        ({"parts": ["data", "dates"]}, "a step has no part 'dates'; expected some of compute"),
-        ({"block": 0}, "block is 0; expected 1 or more"),
-    ],
-)
+@pytest.mark.parametrize(("given_", "message"), tables(__file__)["misuse of a sweep"])
 def test_misuse_of_a_sweep(given_, message) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         sweep(ON_ONE[0], **{"seq": 2048, "global_batch": 8} | given_)
@@ -279,22 +262,9 @@ def test_a_sweep_needs_seq() -> None:
 @pytest.mark.parametrize(
     ("which", "given_", "message"),
     [
-        (0, {"tpp": 1}, "'tpp' is not a column of a batch; expected one of tp, pp"),
+        *tables(__file__)["misuse of a batch"],
         (0, {"tp": np.array([1, 2]), "pp": np.array([1, 2, 3])}, "different lengths: 2, 3"),
-        (0, {"tp": 1.5}, "tp is 1.5; expected an integer"),
         (0, {"tp": float("nan")}, "tp is nan; expected an integer"),
-        (0, {"schedule": "2f2b"}, "schedule is '2f2b'; expected one of 1f1b"),
-        (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; expected one of adam"),
-        (0, {"tp": [[1]]}, "the column tp is neither a value nor an array with one value per row"),
-        (0, {"tp": "four"}, "tp is 'four'; expected an integer"),
-        *(
-            (which, {}, "which names an estimator that does not exist; there are 3")
-            for which in (-1, 3, [0, 3], [-1, 2])
-        ),
-        ([0.0], {}, "which is the position of an estimator: an integer"),
-        ([[0]], {}, "which is the position of an estimator: an integer"),
-        (0, {"parts": ["dates"]}, "a step has no part 'dates'"),
-        (0, {"block": -1}, "block is -1; expected 1 or more"),
     ],
 )
 def test_misuse_of_a_batch(which, given_, message) -> None:

@@ -558,7 +558,7 @@ def _count(suspect: Suspect, own: int) -> Iterator[Explanation]:
     votes = Counter(n for w in wanted for n in _whole(w) if n != own)
     most = max(votes.values(), default=0)
     best = sorted(n for n, count in votes.items() if count == most)
-    if best and 2 * most > len(wanted):
+    if 2 * most > len(wanted):
         gaps = "every gap" if most == len(wanted) else f"{most} of {len(wanted)} gaps"
         counts = f"{best[0]} closes" if len(best) == 1 else f"any from {best[0]} to {best[-1]} would close"
         yield Explanation("wrong-count", f"a wrong count: {counts} {gaps}")

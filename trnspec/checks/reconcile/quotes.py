@@ -228,11 +228,11 @@ class QuoteConflict:
 
     def text(self) -> str:
         """The message of a finding about the value that is blamed."""
-        if self.code == "TRN808":
+        if self.bounds is None:
             return f"{self.one} is to the last digit the price of another server: {self.other}"
         unit = self.one.bounds.unit
-        low, high = (significant(bound, 4) for bound in self.bounds or (0, 0))
-        bounds = "" if self.bounds is None else f"expected {low} to {high} {unit}"
+        low, high = (significant(bound, 4) for bound in self.bounds)
+        bounds = f"expected {low} to {high} {unit}"
         if self.other is None:
             return f"{self.one} is implausible for {self.why}: {bounds}"
         return f"{self.one} does not agree with {self.other}: {bounds}, by {self.why}"

@@ -465,8 +465,7 @@ def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: N
             terms.append(PartsTerm(tuple(counts[:-1]), counts[-1]))
     if terms:
         # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
-        part = terms[0].part.node if path is not None or len(summed[0].steps) > 1 else summed[0].node
-        level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
+        level = f"{in_text(type(terms[0].part.node.spec))}s of {_article(in_text(type(node.spec)))}"
         yield Relation(total, tuple(terms), level)
 
 
