@@ -51,6 +51,6 @@ def _is_default(field: attrs.Attribute[Any], value: Any) -> bool:
     return field.default is not attrs.NOTHING and bool(value == field.default)
 
 
-def abbreviated(text: str, most: int = LIMIT) -> str:
-    """A text of at most ``most`` characters; a longer one ends with ``...``."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def abbreviated(text: str) -> str:
+    """A text of at most :data:`LIMIT` characters; a longer one ends with ``...``."""
+    return text if len(text) <= LIMIT else f"{text[: LIMIT - 3]}..."

@@ -15,30 +15,17 @@ TABLES = tables(__file__)
 @pytest.mark.parametrize(
     ("text", "nodes", "shape"),
     [
-        ("4x4, 2D Torus", None, Torus((4, 4))),
-        ("4x4x4 3D torus", None, Torus((4, 4, 4))),
-        ("3D Torus (4x4x4)", 64, Torus((4, 4, 4))),
-        ("2D-Torus topology", 16, Torus((4, 4))),
-        ("3-dimensional torus", 64, Torus((4, 4, 4))),
-        ("torus( 4 , 4 )", None, Torus((4, 4))),
-        ("Torus(4\u00d74)", None, Torus((4, 4))),
-        ("mesh 4 x 4", None, Mesh((4, 4))),
-        ("4D-HyperCube", None, Hypercube(4)),
-        ("4D-HyperCube topology", 16, Hypercube(4)),
-        ("4-D hyper-cube", None, Hypercube(4)),
-        ("hypercube(4)", None, Hypercube(4)),
-        ("hypercube", 16, Hypercube(4)),
-        ("16-chip 4D hypercube", None, Hypercube(4)),
-        ("ring(12)", None, Ring(12)),
-        ("Ring Topology", 12, Ring(12)),
-        ("a ring of 12 chips", None, Ring(12)),
-        ("chain(6)", 6, Chain(6)),
-        ("Chain of 6 devices", None, Chain(6)),
-        ("Fully connected", 8, FullyConnected(8)),
-        ("single chip", None, Single()),
-        ("single", 1, Single()),
+        ("4x4, 2D Torus", None, Torus((4, 4))), ("4x4x4 3D torus", None, Torus((4, 4, 4))),
+        ("3D Torus (4x4x4)", 64, Torus((4, 4, 4))), ("2D-Torus topology", 16, Torus((4, 4))),
+        ("3-dimensional torus", 64, Torus((4, 4, 4))), ("torus( 4 , 4 )", None, Torus((4, 4))),
+        ("Torus(4\u00d74)", None, Torus((4, 4))), ("mesh 4 x 4", None, Mesh((4, 4))),
+        ("4D-HyperCube", None, Hypercube(4)), ("4D-HyperCube topology", 16, Hypercube(4)),
+        ("4-D hyper-cube", None, Hypercube(4)), ("hypercube(4)", None, Hypercube(4)), ("hypercube", 16, Hypercube(4)),
+        ("16-chip 4D hypercube", None, Hypercube(4)), ("ring(12)", None, Ring(12)), ("Ring Topology", 12, Ring(12)),
+        ("a ring of 12 chips", None, Ring(12)), ("chain(6)", 6, Chain(6)), ("Chain of 6 devices", None, Chain(6)),
+        ("Fully connected", 8, FullyConnected(8)), ("single chip", None, Single()), ("single", 1, Single()),
     ],
-)
+)  # fmt: skip
 def test_published_spellings(text: str, nodes: int | None, shape: Shape) -> None:
     assert shape == parse(text, nodes)
 

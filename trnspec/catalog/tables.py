@@ -146,7 +146,7 @@ def _steps(at: PathField) -> Path:
 def _description(graph: Graph, spec: type[Any], at: PathField) -> str:
     steps = _steps(at)
     for owner in (spec, *part_kinds(graph, spec)) if at.total else (spec,):
-        outer = ObjectShape(owner) if len(steps) == 1 else shape_at(owner, steps[:-1])
+        outer = shape_at(owner, steps[:-1])
         member = outer.fields.get(str(steps[-1])) if isinstance(outer, ObjectShape) else None
         text = "" if member is None else member.description
         if text:

@@ -172,7 +172,7 @@ def _registry() -> Registry:
         return registry()
 
 
-def of_input(name: str, choices: Iterable[object] = ()) -> Completer | None:
+def of_input(name: str, choices: Iterable[object]) -> Completer | None:
     """Completions of an input of an evaluator: its choices, or documents by its name, values between commas too."""
     if choices:
         return offering(lambda _, __: map(str, choices))

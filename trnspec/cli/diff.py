@@ -185,7 +185,7 @@ def of_folder(folder: FilePath) -> Catalog:
     return _catalog((read_file(file) for file in documents_in(folder)), registry(), str(folder))
 
 
-def of_revision(revision: str, folder: str = "catalog", where: FilePath | None = None) -> Catalog:
+def of_revision(revision: str, folder: str) -> Catalog:
     """The catalog in a folder of a git revision, alone, without touching the working tree.
 
     Raises:
@@ -194,7 +194,7 @@ def of_revision(revision: str, folder: str = "catalog", where: FilePath | None =
     from trnspec.catalog.versions.git import files
 
     known = registry()
-    texts = files(revision, folder, where if where is not None else FilePath.cwd())
+    texts = files(revision, folder, FilePath.cwd())
     # Hidden folders are skipped, as in a catalog on disk.
     named = {f: t for f, t in sorted(texts.items()) if f.endswith(SUFFIXES) and "/." not in f"/{f}"}
     return _catalog((read_text(t, f"{revision}:{folder}/{f}") for f, t in named.items()), known, f"{revision}:{folder}")

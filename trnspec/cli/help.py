@@ -95,14 +95,14 @@ BRIEF = "the page fits a screen; --full prints all of it"
 """Why ``--brief`` has no effect."""
 
 
-def former_option(name: str, hint: str = "", **more: Any) -> GroupedOption:
+def former_option(name: str, hint: str) -> GroupedOption:
     """A hidden flag of an earlier release that is accepted without effect; the hint goes to standard error."""
 
     def report(ctx: click.Context, _: click.Parameter, value: object) -> None:
-        if value and hint and not ctx.resilient_parsing:
+        if value and not ctx.resilient_parsing:
             click.echo(f"trnspec: {name} has no effect: {hint}", err=True)
 
-    return GroupedOption([name], hidden=True, expose_value=False, callback=report, **({"is_flag": True} | more))
+    return GroupedOption([name], hidden=True, expose_value=False, callback=report, is_flag=True)
 
 
 class GroupedCommand(click.Command):

@@ -122,7 +122,7 @@ _FIRST = ("form", "layers", "hidden", "vocabulary", "context", "positions", "emb
 """The fields of a model that its document begins with: the best known."""
 
 
-def model_document(spec: Model, *, name: str, title: str, source: str | None = None, notes: Sequence[str] = ()) -> str:
+def model_document(spec: Model, *, name: str, title: str, source: str | None = None, notes: Sequence[str]) -> str:
     """The document of a model; fields that have their default are left out."""
     from trnspec.loading.structure import plain_spec
     from trnspec.model.document_text import document_text

@@ -126,21 +126,18 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     return seconds_of("TRNSPEC_PLUGIN_SECONDS", SECONDS, environ)
 
 
-def discover(
-    core: Callable[[], Plugin], choice: Choice, seconds: float, installed: list[EntryPoint] | None = None
-) -> Discovery:
+def discover(core: Callable[[], Plugin], choice: Choice, seconds: float) -> Discovery:
     """Import the plugins that are wanted, and keep those that can be used.
 
     Args:
         core: Returns trnspec itself, whose names win over those of a plugin.
         choice: Which plugins are wanted; the others are not imported.
         seconds: How long the import of each may take.
-        installed: The installed plugins; looked up when not given.
 
     Raises:
         UsageError: A plugin that is chosen by name is not installed.
     """
-    installed = entries() if installed is None else installed
+    installed = entries()
     for name in choice.only or ():
         if name not in {e.name for e in installed}:
             hint = did_you_mean(name, [e.name for e in installed]) or "trnspec plugin list shows the installed plugins"
@@ -220,7 +217,7 @@ def summary(faults: tuple[str, ...]) -> str:
     return "; ".join([*faults[:MOST], *more])
 
 
-def _record(entry: EntryPoint, status: str, message: str = "", seconds: float = 0.0) -> Record:
+def _record(entry: EntryPoint, status: str, message: str, seconds: float = 0.0) -> Record:
     return Record(entry.name, *distribution(entry), status, message, seconds)
 
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.versions.as_of import as_of
+from trnspec.catalog.versions.as_of import _typed, as_of
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.graph import references
 from trnspec.loading.structure import plain
+from trnspec.model.reflection import NumberShape
 from trnspec.model.source import Source, end
+from trnspec.quantities.units import UNITS
 
 DATES = st.builds(
     lambda y, m, d, n: f"{y}-{m:02}-{d:02}"[:n],
@@ -163,6 +165,9 @@ def test_unreadable_claim_is_ignored() -> None:
     wire = document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
 
     assert None is as_of(graph(*PAGES, wire), "2023-05")[0].nodes["wire"].spec.latency
+    shapes = [NumberShape(whole=True, least=3, rounded=rounded) for rounded in (True, False)]
+    assert [70_600_000, None] == [_typed("70.6 M", shape, UNITS) for shape in shapes]
+    assert [3, None] == [_typed(says, shapes[1], UNITS) for says in (3, 2)]
 
 
 def test_incomplete_part_is_omitted() -> None:

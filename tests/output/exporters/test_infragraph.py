@@ -10,6 +10,7 @@ import trnspec
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.export_log import ExportLog
+from trnspec.output.exporters.infragraph import _runs
 from trnspec.output.exporters.link_table import link_table
 from trnspec.yaml import read_text
 
@@ -113,3 +114,9 @@ def test_the_package_reads_rates_and_latencies(package) -> None:
     found = Counter((d["bandwidth"], d["latency"]) for *_, d in service.get_networkx_graph().edges(data=True))
 
     assert {("128.0 GBps", "1.5 us"): 128, ("64.0 GBps", "1.5 us"): 64} == found
+
+
+@pytest.mark.parametrize(("one", "other", "scheme"), [(0, 1, "many2many"), (1, 0, "many2many"), (1, 1, "one2one")])
+def test_pairs_along_a_line_are_one_slice(one, other, scheme) -> None:
+    pairs = [(4 + k * one, 7 + k * other) for k in range(3)]
+    assert list(_runs(pairs)) == [(f"[4:{5 + 2 * one}]", f"[7:{8 + 2 * other}]", scheme)]

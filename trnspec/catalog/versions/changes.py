@@ -15,7 +15,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, shape_of, steps_of, value_at, with_value
+from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, steps_of, value_at, with_value
 from trnspec.model.renames import current
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _path_hint(spec: type, path: Path) -> str:
     """The hint for a path that the kind does not have; empty for one that it has."""
     for length in range(2, len(path) + 1):
         if shape_at(spec, path[1:length]) is None:
-            above = shape_at(spec, path[1 : length - 1]) if length > 2 else shape_of(spec)  # below spec
+            above = shape_at(spec, path[1 : length - 1])
             known = list(above.fields) if isinstance(above, ObjectShape) else []
             return did_you_mean(str(path[length - 1]), known) or f"known: {', '.join(known) or 'nothing below it'}"
     return ""

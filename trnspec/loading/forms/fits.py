@@ -76,7 +76,7 @@ def _paths(document: Document) -> tuple[dict[int | str, list[tuple[Path, Path]]]
     return own, of_all
 
 
-def fits_text(calibrations: Sequence[Mapping[str, Any]], schema: str = "") -> str:
+def fits_text(calibrations: Sequence[Mapping[str, Any]], schema: str) -> str:
     """The list of some calibrations of a chip and a framework, as plain data; values that all of them have are written once.
 
     What a list cannot have is left out: a caller compares the calibrations that it is read as.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Document, Path
 
 
-def documents_in_list(node: Node[Any], rejected: Collection[int | str] = ()) -> Iterator[Document]:
+def documents_in_list(node: Node[Any], rejected: Collection[int | str]) -> Iterator[Document]:
     """The documents of the kind in :data:`trnspec.model.kinds.LISTS` that a list is read as.
 
     Args:

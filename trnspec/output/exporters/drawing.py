@@ -90,7 +90,7 @@ def path(data: str, cls: str) -> str:
     return f'<path d="{data}" class="{cls}"/>'
 
 
-def rect(x: float, y: float, width: float, height: float, cls: str, radius: float = 6) -> str:
+def rect(x: float, y: float, width: float, height: float, cls: str, radius: float) -> str:
     """A box with round corners."""
     box = f'x="{num(x)}" y="{num(y)}" width="{num(width)}" height="{num(height)}"'
     return f'<rect {box} rx="{num(radius)}" class="{cls}"/>'
