@@ -13,7 +13,7 @@ from trnspec.plugins.builtin_commands import FORMER, GROUPS
 
 
 def test_version(tmp_path) -> None:
-    result = apart("--version", cwd=tmp_path)
+    result = apart("--version", "--help", cwd=tmp_path)
 
     newest = names(shipped() / FOLDER)[-1]
 

@@ -13,7 +13,7 @@ from trnspec.cli.formats import FormatName
 from trnspec.cli.help import GroupedCommand, NamedPath, documented, option
 from trnspec.errors import UsageError
 
-_FORMAT = FormatName("exporters")
+_FORMAT = FormatName(exports=True)
 
 
 class _ExportCommand(GroupedCommand):

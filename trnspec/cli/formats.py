@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,21 +51,17 @@ def known(ctx: click.Context | None) -> Registry:
 
 
 class FormatName(click.ParamType[str]):
-    """The name of an exporter or a reporter.
-
-    Args:
-        table: Which of the two.
-    """
+    """The name of an exporter or a reporter."""
 
     name = "format"
 
-    def __init__(self, table: Literal["exporters", "reporters"]) -> None:
-        self.table = table
+    def __init__(self, *, exports: bool) -> None:
+        self.exports = exports
 
     def formats(self, ctx: click.Context | None) -> Mapping[str, Exporter | Reporter]:
         """The formats by name; plugins are imported for it."""
         registry = known(ctx)
-        return registry.exporters if self.table == "exporters" else registry.reporters
+        return registry.exporters if self.exports else registry.reporters
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click passes it
         """The name itself, if there is such a format.
@@ -74,7 +70,7 @@ class FormatName(click.ParamType[str]):
             UsageError: There is none; the message suggests the nearest.
         """
         registry = known(ctx)
-        find = registry.exporter if self.table == "exporters" else registry.reporter
+        find = registry.exporter if self.exports else registry.reporter
         return find(value).name
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:

@@ -228,7 +228,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
         if failed:
             raise click.exceptions.Exit(1)
 
-    added = "The price is a row of the list of its server: of FILE if it exists, else of a new list. "
+    added = {"Price": "The price is a row of the list of its server: of FILE if it exists, else of a new list. "}
     required = [(path, field_at(kind.spec, path[1:])) for path in Draft(kind, known, {}).missing() if path[0] == "spec"]
     example = [f"trnspec new {kind.name.lower()} NAME", *(["--source NAME"] if sourced else [])]
     has_lists = any(f is not None and f.type_words.startswith(("list of ", "mapping to ")) for _, f in required)
@@ -243,7 +243,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
         callback=callback,
         help=(
             f"Write the document NAME of the kind {kind.name}.\n\n{summary(kind.spec)} trnspec explain {kind.name.lower()} "
-            f"lists the paths of its values. {added if kind.name == 'Price' else ''}On a terminal, what is missing is prompted for; elsewhere a stub is written. "
+            f"lists the paths of its values. {added.get(kind.name, '')}On a terminal, what is missing is prompted for; elsewhere a stub is written. "
             "Values that are not known are left out."
         ),
         short_help=summary(kind.spec),

@@ -143,18 +143,19 @@ def numbers(value: object) -> tuple[Cell, ...]:
     return (value, value, value, None) if isinstance(value, int) and not isinstance(value, bool) else (None,) * 4
 
 
-def is_colored() -> bool:
-    """True if standard output shows colours: a terminal, unless NO_COLOR or FORCE_COLOR is set."""
+def is_colored(*, err: bool = False) -> bool:
+    """True if standard output or error shows colours: a terminal, unless NO_COLOR or FORCE_COLOR is set."""
     from trnspec.output.reporters import use_color
 
-    return sys.stdout is not None and use_color(sys.stdout, os.environ)
+    stream = sys.stderr if err else sys.stdout
+    return stream is not None and use_color(stream, os.environ)
 
 
 def report_findings(checked: Report, texts: Mapping[str, str]) -> None:
     """Print a report on standard error."""
-    from trnspec.output.reporters import render, use_color
+    from trnspec.output.reporters import render
 
-    color = sys.stderr is not None and use_color(sys.stderr, os.environ)
+    color = is_colored(err=True)
     click.echo(render(checked, "text", color=color, texts=texts), err=True, color=color)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@option("--format format_", "Output", "Report format.", type=FormatName("reporters"), default="text")
+@option("--format format_", "Output", "Report format.", type=FormatName(exports=False), default="text")
 @option("--table", "Output", "Print the main figures of the checked documents first.")
 @option(
     "--select CODE",

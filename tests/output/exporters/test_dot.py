@@ -57,6 +57,8 @@ def test_chips_are_grouped_by_server() -> None:
     }
 
     assert {f"cluster_server{s}": {f"chip{i}" for i in range(16 * s, 16 * s + 16)} for s in range(4)} == found
+    for name, label in (("trn1.32xlarge", "trn1.32xlarge"), ("trn2-ultraserver", "server 3: trn2u.48xlarge")):
+        assert f'[label="{label}", fontsize=12' in CAT[name].export("dot").text
 
 
 def test_a_switched_fabric_reports_the_rate_of_a_link() -> None:
