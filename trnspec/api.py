@@ -377,11 +377,9 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     """The evaluator of that name and its provider: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``.
 
     Raises:
-        UsageError: There is none, and the message lists the nearest names; or it cannot be imported or its inputs are
-            not declared correctly, and the message names its provider.
+        UsageError: There is none; the message lists the nearest names.
     """
     from trnspec.diagnostics import did_you_mean
-    from trnspec.evaluation.runner import resolved
     from trnspec.plugins.discovery import installed
 
     discovered = installed()
@@ -389,6 +387,4 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    provider = discovered.provider(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
-    resolved(known[name], provider)
-    return known[name], provider
+    return known[name], discovered.provider(next(p.name for p in discovered.plugins if known[name] in p.evaluators))

@@ -425,7 +425,7 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         UsageError: It cannot be imported, or its inputs are not valid; the message names evaluator and plugin.
     """
     try:
-        function = evaluator.load()
+        function = loaded(evaluator.name, evaluator.run)
         return function, inputs(function, evaluator.name)
     except UsageError as error:
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error

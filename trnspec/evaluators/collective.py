@@ -200,7 +200,7 @@ def _measured(
 ) -> tuple[Calibrated, tuple[Timed, ...]]:
     """The calibration, and the time of each of its protocols; none for one rank, or where no protocol is of the algorithm."""
     if q.framework is not None:
-        frameworks.known(q.framework, "collectives")
+        frameworks.check_framework(q.framework, "collectives")
     known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, q.framework or "", q.era or "")
     if known.library is None or count == 1 or not system.rates or not system.bandwidth:
         return Calibrated(), ()

@@ -23,10 +23,11 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Assumption
-from trnspec.evaluators.software import ServingSoftware, resolve_serving, resolve_training
+from trnspec.evaluators.software import ServingSoftware, resolve_serving
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf import frameworks
+from trnspec.perf.calibration.fit_range import near_ranks
 from trnspec.perf.experts import SENT
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
@@ -231,7 +232,8 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     dp = question.dp or dp
     # What calibrations were fitted to does not overlap; without one a time must not include what software can avoid.
     overlap = not known.name if question.expert_overlap is None else question.expert_overlap
-    resolved = evolve(resolve_training(question), model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap)
+    reserve = frameworks.RESERVE if question.reserve is None else question.reserve
+    resolved = evolve(question, model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap, reserve=reserve)
     check(resolved, dims, int(system.ranks))
     model = transformer(dims)
     resolved = evolve(resolved, tile=software.tile(graph, system.chip))
@@ -313,7 +315,7 @@ def default_degrees(d: Dimensions, system: LoweredSystem, pp: int, tp: int | Non
     """
     ranks, heads = int(system.ranks), int(common_heads(d))
     if tp is None:
-        domain = int(max((level.ranks for level in system.levels if level.name != "network"), default=1.0))
+        domain = int(near_ranks(system))
         most = max(1, min(domain, heads, ranks // pp))
         tp = max(t for t in range(1, most + 1) if heads % t == 0 and domain % t == 0)
     return tp, max(1, ranks // (tp * pp))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
@@ -198,7 +197,7 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
     capacity = pool.capacity
     if held.total <= capacity:
         return
-    sizes = {n.replace("_", " "): f"{getattr(held, n) / 2**30:,.2f}" for n in _fields(held)}
+    sizes = {name.replace("_", " "): f"{size / 2**30:,.2f}" for name, size in asdict(held).items()}
     parts = ", ".join(f"{n} {size}" for n, size in sizes.items() if size != "0.00")
     one = pool is not setup.pool or not most
     raise RefusalError(
@@ -207,10 +206,6 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
         place=("tp" if pool is setup.pool else "prefill_on") if one else "batch",
         hint="a larger tp or pp, or a narrower weight_dtype" if one else f"batch {most} fits",
     )
-
-
-def _fields(held: RankMemory) -> list[str]:
-    return [f.name for f in attrs.fields(type(held))]
 
 
 def _case(setup: Setup, serving: Serving) -> ServingNumbers:
@@ -369,9 +364,7 @@ def _parts(case: ServingNumbers, held: RankMemory) -> Iterator[Part]:
         for name, value in parts.items():
             if value:
                 yield Part(of, name, value, NOTES[name])
-    for name in _fields(held):
-        if getattr(held, name):
-            yield Part("memory", name, float(getattr(held, name)))
+    yield from (Part("memory", name, float(size)) for name, size in asdict(held).items() if size)
 
 
 def _bottleneck(setup: Setup, serving: Serving, case: ServingNumbers) -> str:

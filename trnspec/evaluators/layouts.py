@@ -154,7 +154,7 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
         "cp": q.cp or [n for n in of_ranks if n <= MOST_CONTEXT and seq % n == 0],
         "ep": q.ep or divisors(max(1, experts)),
         "microbatch": q.microbatch,
-        "schedule": [pair for name in dict.fromkeys(q.schedule) for pair in _chunked(name)],
+        "schedule": [(name, n) for name in q.schedule for n in (CHUNKS if name == "interleaved" else (1,))],
         "zero": q.zero or (0, 1, 2, 3),
         # With flash attention there are no stored scores that selective recompute could save.
         "recompute": q.recompute or (("none", "full") if q.flash else ("none", "selective", "full")),
@@ -163,10 +163,6 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
     if experts:
         axes["expert_tp"] = (None, 1) if q.expert_tp is None else (q.expert_tp,)
     return {name: list(dict.fromkeys(values)) for name, values in axes.items()}
-
-
-def _chunked(schedule: str) -> list[tuple[str, int]]:
-    return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
 
 
 def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> list[dict[str, Any]]:

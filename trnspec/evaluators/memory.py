@@ -112,7 +112,9 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
     ranks = int(system.ranks)
     demand = q.demand(system)
     demand.check(d, ranks)
-    _check_offload(demand)
+    if q.mode == "inference" and q.offload in ("optimizer", "activations"):
+        hint = "offload weights, or none"
+        raise RefusalError("nothing-to-offload", f"inference keeps no {q.offload}", place="offload", hint=hint)
     capacity = Capacity(ranks, system.capacity, _host(system, demand))
     stage, memory, host = demand.worst(d)
     total = float(memory.total)
@@ -156,16 +158,6 @@ def _inputs(question: MemoryQuestion, demand: Demand, model: str) -> dict[str, A
         "kv_dtype": question.kv_dtype or question.dtype,
     }
     return {name: value for name, value in resolved.items() if name not in unused}
-
-
-def _check_offload(demand: Demand) -> None:
-    if demand.mode == "inference" and demand.layout.offload in ("optimizer", "activations"):
-        raise RefusalError(
-            "nothing-to-offload",
-            f"inference keeps no {demand.layout.offload}",
-            place="offload",
-            hint="offload weights, or none",
-        )
 
 
 def _host(system: Hardware, demand: Demand) -> float:
@@ -263,10 +255,7 @@ def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: Memo
         common += (Assumption("rank", f"{system.lnc:g} physical cores", shared),)
     if demand.mode == "inference":
         return (*common, Assumption("activations", "estimate", "twice the residual stream and the widest inner tensor"))
-    return (
-        *common,
-        *(expert_assumptions(demand.layout) if d.experts else ()),
-    )
+    return (*common, *(expert_assumptions(demand.layout) if d.experts else ()))
 
 
 def _resolved(d: Dimensions, demand: Demand, question: MemoryQuestion) -> Iterator[Assumption]:

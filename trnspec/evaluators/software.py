@@ -11,7 +11,7 @@ from trnspec.errors import RefusalError
 from trnspec.evaluation import questions
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.result import Assumption
-from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, known, training_settings
+from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, check_framework, training_settings
 from trnspec.perf.serving.static_graphs import powers_of_two, tile_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.lowering.machine import LoweredSystem
 
-Q = TypeVar("Q", bound=questions.Question)
+Q = TypeVar("Q", bound=questions.SoftwareInputs)
 
 
 def resolve_training(question: Q) -> Q:
@@ -29,15 +29,15 @@ def resolve_training(question: Q) -> Q:
 
     An input of several values stays unstated: a search evaluates all of them.
     """
-    default = training_settings(_framework(question))
+    default = training_settings(question.framework)
     cls: Any = type(question)
     one_value = {one.name for one in fields_of(cls) if not one.many}
     unstated = {n: getattr(default, n) for n in SETTINGS if n in one_value and getattr(question, n) is None}
-    return evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
+    return evolve(question, **unstated) if unstated else question
 
 
 def training_assumptions(
-    question: questions.Question,
+    question: questions.SoftwareInputs,
     names: Iterable[str] = SETTINGS,
     described: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[Assumption, ...]:
@@ -48,7 +48,7 @@ def training_assumptions(
         names: The settings that the evaluator uses.
         described: Settings that are assumptions in any case: value and reason, to which the origin is added.
     """
-    framework = _framework(question)
+    framework = question.framework
     origin = f"framework {framework}" if framework else "default without a framework"
     rows, default = [], training_settings(framework)
     for name in names:
@@ -75,11 +75,6 @@ def system_assumptions(system: LoweredSystem) -> tuple[Assumption, ...]:
         Assumption("rank", f"{rank}, {int(system.ranks_per_chip)} per chip", "the input lnc, or the chip's default"),
         *(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}") for level, rate in links),
     )
-
-
-def _framework(question: questions.Question) -> str | None:
-    """The training framework of a question; those of serving have settings of their own."""
-    return question.framework if isinstance(question, questions.SoftwareInputs) else None
 
 
 SERVING_DEFAULTS: Mapping[str, str] = {"batching": "continuous", "experts": "selected"}
@@ -135,7 +130,7 @@ def resolve_serving(question: InferenceQuestion, *, neuron: bool) -> tuple[Infer
     """
     settings: dict[str, Setting] = {}
     if question.framework is not None:
-        known(question.framework, "inference")
+        check_framework(question.framework, "inference")
         framework = SERVING[question.framework]
         if framework.neuron != neuron:
             runs = [name for name, other in SERVING.items() if other.neuron == neuron]

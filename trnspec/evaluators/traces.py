@@ -17,7 +17,7 @@ from trnspec.evaluators.training import TrainingQuestion, estimator_of, layout_o
 from trnspec.output import chakra
 from trnspec.output.chakra import TraceNode
 from trnspec.perf.training.tasks import Traffic, tasks
-from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
+from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, passes_of, timeline
 from trnspec.perf.work.layout import ACTIVATION_BYTES, in_flight, stage_layers
 from trnspec.perf.work.memory import training_memory
 
@@ -97,7 +97,7 @@ def _named(layout: Layout) -> Iterator[dict[str, Any]]:
 
 def _events(drawn: Timeline) -> Iterator[dict[str, Any]]:
     for event in drawn.events:
-        data = {
+        data: dict[str, Any] = {
             "ph": "X",
             "pid": event.stage,
             "tid": _THREADS[event.thread],
@@ -105,12 +105,9 @@ def _events(drawn: Timeline) -> Iterator[dict[str, Any]]:
             "ts": event.start * _US,
             "dur": event.duration * _US,
         }
-        yield {**data, "args": _pass(event)} if event.work is not None else data
-
-
-def _pass(event: Event) -> dict[str, Any]:
-    assert event.work is not None
-    return {"pass": event.work.kind, "microbatch": event.work.microbatch, "chunk": event.work.chunk}
+        if (one := event.work) is not None:
+            data["args"] = {"pass": one.kind, "microbatch": one.microbatch, "chunk": one.chunk}
+        yield data
 
 
 def _memory(drawn: Timeline, estimator: Estimator, layout: Layout) -> Iterator[dict[str, Any]]:

@@ -42,37 +42,21 @@ if TYPE_CHECKING:
     from trnspec.perf.work.memory import RankMemory
     from trnspec.perf.work.transformer import AttentionConvention
 
-NOTES = {
-    "compute": "layers, forward and backward",
-    "recompute": "activation recomputation in the backward pass",
-    "head": "output matrix and loss, last stage",
-    "tensor": "exposed tensor-parallel all-reduces",
-    "context": "keys and values between context-parallel ranks",
-    "expert": "exposed all-to-all of tokens between experts",
-    "pipeline": "messages between stages",
-    "bubble": "pipeline bubble",
-    "data": "exposed collectives over gradients and sharded weights",
-    "optimizer": "weight update",
-    "fixed": "fixed time per step, independent of the model",
-    "offload": "exposed transfers to and from the host",
-}
-"""The parts of a step."""
-
-BOTTLENECKS = {
-    "compute": "compute-bound: forward and backward of the layers",
-    "recompute": "compute-bound: activation recomputation; more memory would save it",
-    "head": "compute-bound: output matrix on the last stage",
-    "tensor": "network-bound: tensor-parallel collectives; fewer ranks or overlap reduce them",
-    "context": "network-bound: keys and values between context-parallel ranks",
-    "expert": "network-bound: all-to-all of tokens between experts",
-    "pipeline": "network-bound: messages between stages",
-    "bubble": "pipeline bubble; more microbatches or model chunks reduce it",
-    "data": "network-bound: collectives over gradients and weights",
-    "optimizer": "HBM-bound: weight update",
-    "fixed": "fixed time per step, independent of the model",
-    "offload": "host-link-bound: offloading",
-}
-"""The bottleneck of a step, by its largest part."""
+STEP_PARTS = {
+    "compute": ("layers, forward and backward", "compute-bound: forward and backward of the layers"),
+    "recompute": ("activation recomputation in the backward pass", "compute-bound: activation recomputation; more memory would save it"),
+    "head": ("output matrix and loss, last stage", "compute-bound: output matrix on the last stage"),
+    "tensor": ("exposed tensor-parallel all-reduces", "network-bound: tensor-parallel collectives; fewer ranks or overlap reduce them"),
+    "context": ("keys and values between context-parallel ranks", "network-bound: keys and values between context-parallel ranks"),
+    "expert": ("exposed all-to-all of tokens between experts", "network-bound: all-to-all of tokens between experts"),
+    "pipeline": ("messages between stages", "network-bound: messages between stages"),
+    "bubble": ("pipeline bubble", "pipeline bubble; more microbatches or model chunks reduce it"),
+    "data": ("exposed collectives over gradients and sharded weights", "network-bound: collectives over gradients and weights"),
+    "optimizer": ("weight update", "HBM-bound: weight update"),
+    "fixed": ("fixed time per step, independent of the model",) * 2,
+    "offload": ("exposed transfers to and from the host", "host-link-bound: offloading"),
+}  # fmt: skip
+"""The parts of a step: a note, and the bottleneck where the part is the largest."""
 
 EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))
 """The inputs that only models with experts use."""
@@ -148,7 +132,6 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     estimator, step, moved, times, ideal = timed(catalog, q, estimator, layout, rate)
     evidence = estimator.calibration.evidence
     parts = {**{name: float(getattr(step, name)) for name in PARTS}, "offload": moved}
-    sizes = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -166,8 +149,8 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         answers=marked((*_answers(estimator, layout, times, memory, q.attention), *ideal), evidence.kind),
         evidence=evidence,
         parts=(
-            *(Part("step_time", name, value, NOTES[name]) for name, value in parts.items() if value),
-            *(Part("memory", name, value) for name, value in sizes.items() if value),
+            *(Part("step_time", name, value, STEP_PARTS[name][0]) for name, value in parts.items() if value),
+            *(Part("memory", name, float(value)) for name, value in attrs.asdict(memory).items() if value),
         ),
         bottleneck=_bottleneck(parts, float(step.total) + moved, memory, estimator.system.capacity),
         assumptions=(
@@ -238,8 +221,7 @@ _PREPARED = (
 
 
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: RankMemory) -> RefusalError:
-    parts = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
-    largest = max(parts, key=lambda name: parts[name])
+    largest = max(attrs.asdict(memory).items(), key=lambda part: float(part[1]))[0]
     inputs = {name: value for name, value in question.given().items() if name in attrs.fields_dict(TrainingLayout)}
     return RefusalError(
         "does-not-fit",
@@ -302,7 +284,7 @@ def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
 
 def _bottleneck(times: Mapping[str, float], total: float, memory: RankMemory, capacity: float) -> str:
     largest = max(times, key=lambda name: times[name])
-    text = f"{BOTTLENECKS[largest]} ({times[largest] / total:.0%} of step time)"
+    text = f"{STEP_PARTS[largest][1]} ({times[largest] / total:.0%} of step time)"
     if memory.total > capacity:
         text = f"does not fit: a rank needs {float(memory.total) / capacity:.2f} times its memory; otherwise {text}"
     return text

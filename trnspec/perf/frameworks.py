@@ -7,7 +7,7 @@ phase is rejected there.  Sources are in docs/explanation/performance/memory.md 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -99,12 +99,6 @@ class Framework:
     serving: ServingSettings | None = None
     collectives: bool = False
 
-    def has(self, phase: Phase) -> bool:
-        """Whether it has a part in a phase."""
-        if phase == "collectives":
-            return self.collectives
-        return (self.training if phase == "training" else self.serving) is not None
-
 
 def _on_neuron(**settings: tuple[str | int, str]) -> Framework:
     """A framework of inference on Neuron devices: value and origin of each setting."""
@@ -188,12 +182,19 @@ TRAINING = {name: one.training for name, one in FRAMEWORKS.items() if one.traini
 SERVING = {name: one.serving for name, one in FRAMEWORKS.items() if one.serving is not None}
 """The settings of the frameworks of inference, by name."""
 
+PHASES: Mapping[Phase, Collection[str]] = {
+    "training": TRAINING,
+    "inference": SERVING,
+    "collectives": [name for name, one in FRAMEWORKS.items() if one.collectives],
+}
+"""The frameworks that have a part in each phase."""
+
 SETTINGS = tuple(f.name for f in attrs.fields(TrainingSettings))
 """The inputs that a framework of training sets."""
 
 
-def known(name: str, phase: Phase) -> Framework:
-    """A framework that has a part in a phase.
+def check_framework(name: str, phase: Phase) -> None:
+    """Check that a framework has a part in a phase.
 
     Args:
         name: Its name.
@@ -206,19 +207,16 @@ def known(name: str, phase: Phase) -> Framework:
     if name not in FRAMEWORKS:
         hint = did_you_mean(name, FRAMEWORKS) or f"expected one of {', '.join(FRAMEWORKS)}"
         raise UsageError(f"unknown framework {name!r}; {hint}")
-    framework = FRAMEWORKS[name]
-    if not framework.has(phase):
-        others = [other for other, one in FRAMEWORKS.items() if one.has(phase)]
+    if name not in PHASES[phase]:
         # Of one library first.
-        others.sort(key=lambda other: not (other.startswith(name) or name.startswith(other)))
-        does = " and ".join(p for p in ("training", "inference", "collectives") if framework.has(p))
+        others = sorted(PHASES[phase], key=lambda other: not (other.startswith(name) or name.startswith(other)))
+        does = " and ".join(p for p, names in PHASES.items() if name in names)
         raise RefusalError(
             "framework",
             f"{name} is a framework of {does}, and sets nothing of {phase}",
             place="framework",
             hint=f"a framework of {phase}: {', '.join(others)}",
         )
-    return framework
 
 
 def training_settings(framework: str | None) -> TrainingSettings:
@@ -230,7 +228,8 @@ def training_settings(framework: str | None) -> TrainingSettings:
     """
     if not framework:
         return UNSTATED
-    return known(framework, "training").training or UNSTATED
+    check_framework(framework, "training")
+    return TRAINING[framework]
 
 
 @frozen(kw_only=True)

@@ -174,7 +174,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     """
     q = question
     if q.framework is not None:
-        frameworks.known(q.framework, "inference")
+        frameworks.check_framework(q.framework, "inference")
     q.check_draft()
     limits = RequestLimits(
         ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile

@@ -29,7 +29,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.evaluators.software import resolve_training
-from trnspec.perf.frameworks import known
+from trnspec.perf.frameworks import check_framework
 
 Mode = Literal["training", "inference"]
 Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
@@ -120,7 +120,7 @@ class SearchQuestion(Splits, SoftwareInputs, MeasuredEfficiency, SpeculativeDeco
         if not self.on:
             raise UsageError("on: a system is expected, such as trn2.48xlarge*16")
         if self.framework is not None:
-            known(self.framework, self.of)
+            check_framework(self.framework, self.of)
         return self
 
     def used(self) -> dict[str, Any]:

@@ -142,24 +142,16 @@ def search_of(catalog: Catalog, question: SearchQuestion) -> Search:
     best = goal(q.objective or default, mode, "objective")
     test = None if q.where is None else condition(q.where, mode, catalog.graph.units)
     front = tuple(goal(name, mode, "pareto") for name in q.pareto or ())
-    _fronts(q.pareto)
-    names = () if test is None else tuple(n for n in test.names() if not _worded(n, mode))
-    selection = ConfigurationSelection(best, q.top, front, test, names)
-    wanted = (*selection.columns, *(() if test is None else test.names()))
+    if q.pareto is not None and not 2 <= len(set(q.pareto)) == len(q.pareto) <= 3:
+        what = "two or three different measures are expected, such as time,cost"
+        raise UsageError(f"pareto: {what}; not {','.join(q.pareto)}")
+    tested = () if test is None else test.names()
+    kinds = {name: MEASURES[mode].get(name) for name in tested if name != BOUND}
+    ranged = tuple(n for n, kind in kinds.items() if kind is not None and not (kind.text or kind.flag))
+    selection = ConfigurationSelection(best, q.top, front, test, ranged)
+    wanted = (*selection.columns, *tested)
     pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q, wanted)
     return Search(q, catalog.edition or "", tuple(pieces), selection)
-
-
-def _worded(name: str, mode: Any) -> bool:
-    kind = MEASURES[mode].get(name)
-    return name == BOUND or kind is None or kind.text or kind.flag
-
-
-def _fronts(names: tuple[str, ...] | None) -> None:
-    if names is not None and not 2 <= len(set(names)) == len(names) <= 3:
-        raise UsageError(
-            f"pareto: two or three different measures are expected, such as time,cost; not {','.join(names)}"
-        )
 
 
 def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected:

@@ -240,10 +240,6 @@ def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCa
         yield case
 
 
-def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) -> Times:
-    return batch(cases).times(asdict(applied.efficiency))
-
-
 def _ideal_steps(_graph: Graph, cases: Sequence[TrainingCase]) -> Times:
     """Times of a step, and memory, which is not fitted."""
     memory = [float(peak(c.dims, c.layout, c.runtime).total) if c.memory else np.nan for c in cases]
@@ -309,10 +305,6 @@ def _eras(graph: Graph, cases: Sequence[TrainingCase]) -> tuple[str, ...]:
     fitted = fitted_hashes(graph)
     eras = sorted({n.spec.era for n in graph.of(Calibration) if n.spec.era and not hashes.isdisjoint(fitted[n.name])})
     return tuple(eras) if len(eras) > 1 else ()
-
-
-def _neuron_cases(graph: Graph, rows: Sequence[Record]) -> Iterable[InferenceCase | Skipped]:
-    return inference_cases(graph, [{**row, "kind": ""} if on_gpu(row) else row for row in rows])
 
 
 def _tokens(_graph: Graph, cases: Sequence[InferenceCase], applied: Calibrated) -> Times:
@@ -453,7 +445,7 @@ KINDS: Mapping[str, tuple[RowKind, ...]] = {
         RowKind(
             of="training",
             read=_training_cases,
-            times=_steps,
+            times=lambda _, cases, applied: batch(cases).times(asdict(applied.efficiency)),
             interval=_of_model,
             ideal=_ideal_steps,
             variants=_layouts,
@@ -463,7 +455,7 @@ KINDS: Mapping[str, tuple[RowKind, ...]] = {
     "infer": (
         RowKind(
             of="inference",
-            read=_neuron_cases,
+            read=lambda graph, rows: inference_cases(graph, [r | {"kind": ""} if on_gpu(r) else r for r in rows]),
             times=_tokens,
             interval=_of_model,
             variants=_servers,

@@ -18,7 +18,7 @@ from attrs import frozen
 from trnspec.topology.shapes import GridAxis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 Steps = tuple[int, ...]
@@ -198,19 +198,16 @@ def _links(hops: Steps) -> int:
 @lru_cache(maxsize=4096)
 def _spread(hops: Steps) -> tuple[tuple[Steps, int, float], ...]:
     """Destination of a send: position relative to the source, axis of the next hop, share of the send."""
-    return tuple(_flows(hops))
-
-
-def _flows(hops: Steps) -> Iterator[tuple[Steps, int, float]]:
-    arrived = {(0,) * len(hops): 1.0}
+    flows, arrived = [], {(0,) * len(hops): 1.0}
     for at in product(*(range(h + 1) for h in hops)):
         left = [h - p for h, p in zip(hops, at, strict=True)]
         for number, remaining in enumerate(left):
             if remaining:
                 flow = arrived[at] * remaining / sum(left)
-                yield at, number, flow
+                flows.append((at, number, flow))
                 ahead = (*at[:number], at[number] + 1, *at[number + 1 :])
                 arrived[ahead] = arrived.get(ahead, 0.0) + flow
+    return tuple(flows)
 
 
 def ring(sizes: Steps, closed: Sequence[bool]) -> list[Steps]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -267,14 +268,7 @@ class Routes:
             stride //= axis.size
             positions[number] = {chip // stride % axis.size for chip in chips}
         sizes = tuple(map(len, positions))
-        volume = 1
-        for size in sizes:
-            volume *= size
-        return (
-            (sizes, tuple(tuple(sorted(axis_positions)) for axis_positions in positions))
-            if volume == len(set(chips))
-            else None
-        )
+        return (sizes, tuple(tuple(sorted(own)) for own in positions)) if prod(sizes) == len(set(chips)) else None
 
     def by_bits(self, chips: tuple[int, ...]) -> tuple[int, ...]:
         """The chips in Gray-code order along each axis of a box, so that numbers that differ in one bit are close.

@@ -55,11 +55,6 @@ class PlanTime:
         return sum((seconds for _, seconds in self.transfers), 0.0)
 
 
-def _order(timing: PlanTime) -> tuple[float, float]:
-    # Among equally fast plans, the one with fewer steps comes first.
-    return timing.time, float("inf") if timing.steps is None else timing.steps
-
-
 def stage_of(name: str) -> Stage:
     """The stage that a link class belongs to."""
     return "chip" if name == INSIDE else "network" if name == NETWORK else "fabric"
@@ -117,7 +112,8 @@ def fastest(candidates: Sequence[PlanTime], algorithm: str | None = None) -> Pla
     Raises:
         RefusalError: ``unknown-algorithm``: the group has no such algorithm.
     """
-    ordered = sorted(candidates, key=_order)
+    # Among equally fast plans, the one with fewer steps comes first.
+    ordered = sorted(candidates, key=lambda t: (t.time, math.inf if t.steps is None else t.steps))
     if algorithm is None:
         return ordered[0]
     name = ALIASES.get(algorithm.lower(), algorithm.lower())

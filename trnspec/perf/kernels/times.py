@@ -63,10 +63,6 @@ class Roof:
     epilogue: Any = 0.0
 
 
-IDEAL = Roof()
-"""No losses."""
-
-
 def overlapped(compute: Any, memory: Any, sharpness: Any) -> Any:
     """``(c^p + m^p)^(1/p)``, computed relative to the longer one; ``max(c, m)`` for ``p`` at infinity."""
     longer = np.maximum(compute, memory)

@@ -533,7 +533,4 @@ def _overlapping(whole: _Layer, half: _Layer, moved: Number, plan: Deployment, l
 def summed(parts: Sequence[Number]) -> Number:
     """The sum of the parts of a pass; attention comes last, the only one that depends on the context."""
     matrices, attention, *others = parts
-    total = matrices
-    for part in others:
-        total = total + part
-    return total + attention
+    return sum(others, matrices) + attention

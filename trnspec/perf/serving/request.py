@@ -104,14 +104,12 @@ def serve(
     decoded = plan.output - 1.0
     has_decode = decoded > 0.0
     steps = where(has_decode, decoded, 1.0)
-    token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, mean_context(model, plan))
-    extremes = [
-        decoded_token(model, plan, machine, serving, speculation, context) for context in contexts_of_ends(model, plan)
-    ]
+    context = mean_context(model, plan)
+    token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, context)
+    extremes = [decoded_token(model, plan, machine, serving, speculation, end) for end in contexts_of_ends(model, plan)]
     own_time = token.total + draft
     interruption = prefilled.total
     new_tokens = 1.0 if speculation is None else speculation.drafted + 1.0
-    context = mean_context(model, plan)
     tokens = token_load(model, plan, serving, context, new_tokens)
 
     def joined(prompts: Number) -> PassTime:

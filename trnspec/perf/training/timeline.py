@@ -52,9 +52,6 @@ MOST = 2_000_000
 _ROUNDING = 1e-13
 """A gap that is shorter, relative to the time at which it is, is rounding and not a bubble."""
 
-_TWICE = 2
-"""Chunks of a stage in a V-shaped schedule."""
-
 Work = tuple[str, str, float]
 """A part of a pass: its thread, its name, and its duration [s]."""
 
@@ -176,11 +173,6 @@ class Passes:
         """Whether a stage has a chunk from either end of the model."""
         return self.schedule in V_SHAPED
 
-    @property
-    def synchronized(self) -> bool:
-        """Whether all stages begin a step at the same time."""
-        return self.schedule in FUSED
-
     def work(self, kind: str, at: int) -> Iterator[Work]:
         """The parts of a pass of some kind through a chunk of the model."""
         share = self.shares[at] if self.shares else 1.0 / self.chunks
@@ -211,7 +203,8 @@ def timeline(passes: Passes, total: float) -> Timeline:
             hint="a timeline of fewer microbatches looks the same",
         )
     stages = _executed(passes)
-    starts = [0.0 if passes.synchronized else events[0].start for events in stages]
+    # Stages with whole backward passes begin a step at the same time.
+    starts = [0.0 if passes.schedule in FUSED else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
     if common + tail > total * (1.0 + CLOSE):
@@ -342,7 +335,7 @@ def passes_of(parts: Mapping[str, float], model: Transformer, layout: Layout, ma
         schedule=layout.schedule,
         stages=layout.pp,
         microbatches=int(layout.microbatches),
-        chunks=_TWICE if layout.pipeline.v_shape else layout.interleave,
+        chunks=2 if layout.pipeline.v_shape else layout.interleave,
         parts=of_stage,
         last={
             "F": [(COMPUTE, "head", one.head / 3.0), collective],

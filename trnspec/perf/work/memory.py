@@ -219,12 +219,6 @@ class RankParameters(NamedTuple):
     experts: Number
 
 
-def embedding_and_output(d: Dimensions, layout: Layout, stage: Number = 0.0) -> Number:
-    """Parameters of the embedding and the output matrix on a rank of a stage: a part of ``RankParameters.dense``."""
-    first, last = where(stage == 0.0, 1.0, 0.0), layout.last(stage)
-    return (first * d.embedding + last * ((1.0 - d.tied * first) * d.head)) / layout.tp
-
-
 def sharded(parameters: Number, layout: Layout, copies: Number) -> ModelState:
     """The model state of some parameters when ZeRO shards it over the ranks that hold the same ones [B].
 
@@ -557,7 +551,9 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     d = evolve(d, mtp_layers=0.0)
     parameters = held_parameters(d, layout, stage)
     weights = weight_bytes * (parameters.dense + parameters.experts)
-    outer = embedding_and_output(d, layout, stage)
+    first, last = where(stage == 0.0, 1.0, 0.0), layout.last(stage)
+    # The embedding and the output matrix, a part of the dense parameters.
+    outer = (first * d.embedding + last * ((1.0 - d.tied * first) * d.head)) / layout.tp
     weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
     weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer
     tp = layout.tp
@@ -568,7 +564,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     return RankMemory(
         weights=weights,
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, feed_forward)),
-        embeddings_and_logits=layout.last(stage) * 4.0 * ceil(batch / layout.dp) * d.vocabulary / tp,
+        embeddings_and_logits=last * 4.0 * ceil(batch / layout.dp) * d.vocabulary / tp,
         cache=cache(d, layout, context, batch, kv_bytes),
         buffers=where(layout.pp > 1.0, 2.0 * step_tokens * d.hidden * activation_bytes, 0.0),
         reserve=reserve,

@@ -16,7 +16,7 @@ All functions take floats or float64 arrays that broadcast, and return the broad
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from attrs import frozen
 
@@ -358,9 +358,7 @@ AttentionConvention = Literal["full", "causal"]
 Convention = Literal[
     "sc21", "korthikanti", "korthikanti-hardware", "palm", "llm-foundry", "megatron", "nemo", "matmul-full"
 ]
-CONVENTIONS: tuple[str, ...] = (
-    "sc21", "korthikanti", "korthikanti-hardware", "palm", "llm-foundry", "megatron", "nemo", "matmul-full",
-)  # fmt: skip
+CONVENTIONS: tuple[str, ...] = get_args(Convention)
 """The conventions of :func:`model_flops_per_token`."""
 
 

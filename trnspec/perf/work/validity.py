@@ -146,20 +146,15 @@ def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:
 
 
 def _batch(layout: Layout, *_: object) -> RefusalError:
+    each, batch = layout.dp * layout.microbatch, layout.global_batch
+    near = nearest("global_batch", batch, [n * each for n in (batch // each, batch // each + 1) if n])
     return RefusalError(
         "batch-not-divisible",
-        f"a global batch of {layout.global_batch} is not divisible into microbatches of {layout.microbatch} on each of "
+        f"a global batch of {batch} is not divisible into microbatches of {layout.microbatch} on each of "
         f"{layout.dp} replicas",
         place="global_batch",
-        hint=_multiple(layout),
+        hint=near if batch > each else f"{near}, or fewer replicas by a larger tp, pp or cp",
     )
-
-
-def _multiple(layout: Layout) -> str:
-    """The batches next to the one that is not divisible, and another cause: too many replicas."""
-    each, batch = layout.dp * layout.microbatch, layout.global_batch
-    able = nearest("global_batch", batch, [n * each for n in (batch // each, batch // each + 1) if n])
-    return able if batch > each else f"{able}, or fewer replicas by a larger tp, pp or cp"
 
 
 def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
