@@ -124,6 +124,9 @@ async def _requests(editor: Editor) -> None:
     replaced = types.Range(at(misspelt, "core: neuroncore", 6), at(misspelt, "core: neuroncore", 16))
     assert types.TextEdit(replaced, "neuroncore-v3") == item.text_edit
     assert types.CompletionItemKind.Reference == item.kind
+    await editor.write("project/new", "")
+    begun = ask("completion", types.CompletionParams, "project/new", types.Position(0, 0))
+    assert {"api_version", "kind", "metadata", "spec"} <= {item.label for item in begun.items}
     shown = ask("hover", types.HoverParams, CHIP, at(misspelt, "2.3 TB/sec")).contents.value
     assert "interval     [2.25, 2.35) TB/s" in shown
     assert "**TRN402 aggregate-mismatch**" in shown

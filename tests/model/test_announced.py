@@ -26,7 +26,7 @@ spec: {publisher: P, as_of: 2026-01, rank: third-party}
     [
         ("status: announced, ", []),
         ("", ["TRN102", "TRN102"]),
-        ("status: sold, ", ["TRN102", "TRN102", "TRN104"]),
+        ("status: sold, ", ["TRN104"]),
         ("status: {value: announced, where: end}, ", []),
     ],
 )

@@ -314,7 +314,7 @@ def _next(disagreements: int) -> str:
 
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
-    lines = [f"{each.name}  {each.at}", _head("adopted") + adopted]
+    lines = [f"{each.name}  {each.at.replace('spec.', '')}", _head("adopted") + adopted]
     said = [r.says for r in each.conflicting]
     values = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
     head = _head(each.verdict).replace(each.verdict, colored(each.verdict, each.verdict))
@@ -367,7 +367,7 @@ def _tables(result: Audit, ratios: list[Proportion], summary: Overview) -> list[
             ["figure", "adopted", "conflicting values", "gap", "rounding", "cause", "verdict and reason"],
             [
                 (
-                    f"{each.name} {each.at}",
+                    f"{each.name} {each.at.replace('spec.', '')}",
                     None if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})",
                     "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting),
                     _gap(each.gap),

@@ -325,7 +325,10 @@ def link(
             references to it are reported.
         targets_only: Whether to check the references of targets alone.
     """
-    every = [each for result in results for each in (result, *result.parts)]
+    results = list(results)
+    # Of a document and an item of a list with one name, the item is to blame.
+    every = [*results, *(part for result in results for part in result.parts)]
+    every.sort(key=lambda result: (not result.target, result.layer))
     results, rejected = apply_precedence(r for r in every if r.node is None or r.node.kind not in LISTS)
     nodes: list[Node[Any]] = []
     clashes = list(_kind_clashes(results))

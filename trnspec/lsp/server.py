@@ -25,6 +25,7 @@ from trnspec._version import __version__
 from trnspec.api import registry
 from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.rewriting import formatted
 from trnspec.lsp import actions, checking, completion, navigation, symbols
 from trnspec.lsp.documents import OpenDocuments, file_of, kind_in
@@ -343,12 +344,12 @@ def create() -> TrnspecServer:  # noqa: C901, PLR0915  # one function for each r
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", ".", "{", "-"]))
     def on_completion(ls: TrnspecServer, params: types.CompletionParams) -> types.CompletionList | None:
         current = ls.current(params.text_document.uri)
-        if current is None:
-            return None
-        file, quick = current
+        file = file_of(params.text_document.uri)
+        if current is None and ":" in ls.documents.texts.get(file, ":"):
+            return None  # of another program; a document that is begun has no key yet
         lines = ls.lines(file)
         place = lines.place(params.position)
-        result = completion.complete(lines.texts, place, quick.graph, ls.documents.known)
+        result = completion.complete(lines.texts, place, current[1].graph if current else Graph({}), ls.documents.known)
         begin = params.position.character - lines.units(result.typed)
         replaced = types.Range(types.Position(params.position.line, max(begin, 0)), params.position)
         return types.CompletionList(is_incomplete=False, items=[_item(item, replaced) for item in result.items])

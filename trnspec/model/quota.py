@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Least, Pattern, Text
+from trnspec.model.annotations import Count, Least, Name, Pattern, Text
 from trnspec.short_repr import ShortRepr
 
 
@@ -30,7 +30,7 @@ class Quota(ShortRepr):
     KIND: ClassVar[str] = "Quota"
     SHORT: ClassVar[Mapping[str, str]] = {"family": "families"}
 
-    families: tuple[Text, ...]
+    families: tuple[Name, ...]
     purchase: Literal["on-demand", "spot", "capacity-block"]
     code: Annotated[str, Pattern(r"^L-[0-9A-F]{8}$", "a code of Service Quotas, such as L-6B0D517C")] | None = None
     vcpus: Annotated[int, Least(0)] | None = None

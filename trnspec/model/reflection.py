@@ -168,9 +168,10 @@ class Field:
         shape = item_of(self.shape)
         if not isinstance(shape, FigureShape) or shape.dimension is None:
             return ()
-        example = table.unit(shape.dimension.example)
+        example = table.get(self.example.split(" ")[-1]) or table.unit(shape.dimension.example)
         same = [u for u in table if u.dimension is shape.dimension]
-        return tuple(u.symbol for u in sorted(same, key=lambda u: abs(math.log(u.factor / example.factor))))
+        same.sort(key=lambda u: (abs(math.log(u.factor / example.factor)), u.symbol != example.symbol))
+        return tuple(u.symbol for u in same)
 
 
 @functools.cache

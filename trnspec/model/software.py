@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Least, Text
+from trnspec.model.annotations import Count, Least, Name, Text
 from trnspec.model.chip import Chip
 from trnspec.model.feature import Feature
 from trnspec.model.ref import Ref
@@ -41,7 +41,7 @@ class Software(ShortRepr):
     KIND: ClassVar[str] = "Software"
     SHORT: ClassVar[Mapping[str, str]] = {"dtype": "dtypes", "phase": "phases"}
 
-    framework: Text
+    framework: Name
     chip: Ref[Chip]
     phases: Annotated[tuple[Literal["training", "inference"], ...], Least(1)] = ()
     package: Text | None = None

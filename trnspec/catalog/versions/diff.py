@@ -13,7 +13,7 @@ from trnspec.diagnostics import unknown_name
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import joined
 from trnspec.graph.provenance import Stated, claims_at, figures
-from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of
+from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of, value_at
 from trnspec.quantities.quantity import Quantity, parse, parse_or_none
 from trnspec.short_repr import short_repr
 
@@ -255,13 +255,19 @@ def _words(before: Node[Any], after: Node[Any]) -> Iterator[Change]:
 
 
 def _leaves(node: Node[Any]) -> Iterator[tuple[str, str]]:
-    """Counts, texts and references by their paths; a list is one value."""
+    """Counts, texts and references by their paths; a list is one value, or has its items by their names."""
     values: dict[Path, list[str]] = {("kind",): [node.kind]}
     for name, value in (("metadata", node.metadata), ("spec", node.spec)):
         for path, leaf, item in leaves(value, (name,)):
             if isinstance(leaf, FigureShape) or (name == "metadata" and path[1] in _IN_FIGURES):
                 continue
-            values.setdefault(path[:-1] if isinstance(path[-1], int) else path, []).append(str(item))
+            at = path[:-1] if isinstance(path[-1], int) else path
+            named = tuple(
+                getattr(value_at(value, at[1 : n + 1]), "name", step) if isinstance(step, int) else step
+                for n, step in enumerate(at)
+            )
+            if named[-1] != "name" or named[-2] != str(item):  # it is in the path
+                values.setdefault(named, []).append(str(item))
     for path, items in values.items():
         yield dotted(path).removeprefix("spec."), ", ".join(items)
 

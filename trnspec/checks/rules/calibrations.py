@@ -14,7 +14,7 @@ from trnspec.checks.rules.measurements import of_family
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.measured import DTYPES, table_of
-from trnspec.model.calibration import Achieved, Calibration
+from trnspec.model.calibration import Achieved, Calibration, Protocol
 from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
 from trnspec.model.ref import Ref
@@ -236,6 +236,14 @@ def _unknown_rows(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
         if chip not in graph and chip not in graph.broken and (known := of_family(chip, graph)):
             path = ("spec", "fitted_on", "chips", index)
             yield Finding(path, f"no chip is named {chip!r}", did_you_mean(chip, known) or f"known: {', '.join(known)}")
+    known_names = [
+        *fields_of(Achieved),
+        *(f"{p.name} {name}" for p in node.spec.protocols for name in fields_of(Protocol)),
+    ]
+    for index, learned in enumerate(node.spec.prior.learned if node.spec.prior is not None else ()):
+        if learned.name not in known_names:
+            message, hint = f"no parameter is named {learned.name!r}", did_you_mean(learned.name, known_names)
+            yield Finding(("spec", "prior", "learned", index, "name"), message, hint)
     for index, dtype in enumerate(fitted_on.dtypes if fitted_on is not None else ()):
         if dtype not in _FIT_DTYPES:
             yield Finding(

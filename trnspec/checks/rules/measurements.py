@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from trnspec.diagnostics import Location, did_you_mean
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES, MeasuredTable, TableError, is_stated, number, table_of, used_rows
-from trnspec.model.annotations import DATE_PATTERN
+from trnspec.model.annotations import DATE_PATTERN, NAME_PATTERN
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
@@ -315,6 +316,8 @@ def _wrong_hardware(hardware: Mapping[str, str], graph: Graph) -> Iterator[Findi
             yield Finding(("spec", "hardware", text), f"{name!r} is a {node.kind}", "name a chip or a server")
         elif name and (named := [each for each in text.split("/") if each in graph]) and name not in named:
             yield Finding(("spec", "hardware", text), f"{text!r} is not {name}", f"{named[0]}?")
+        elif name and not re.search(NAME_PATTERN.regex, name):
+            yield Finding(("spec", "hardware", text), f"{name!r} is not a name", f"write {NAME_PATTERN.words}")
 
 
 @rule("TRN703", "duplicate-measurement", over=Measurements, local=True)
@@ -555,7 +558,8 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
 
 
 def of_family(name: str, graph: Graph) -> list[str]:
-    """The chips and servers whose names begin with the same letters: one of a plugin that is not installed has none."""
+    """The chips and servers with similar names: one of a plugin that is not installed has none."""
     letters = re.match(r"[a-z]+", name)
-    known = (node.name for spec in (Chip, Server, UltraServer) for node in graph.of(spec))
-    return [each for each in known if letters and re.match(rf"{letters[0]}(?![a-z])", each)]
+    known = [node.name for spec in (Chip, Server, UltraServer) for node in graph.of(spec)]
+    family = [each for each in known if letters and re.match(rf"{letters[0]}(?![a-z])", each)]
+    return family or get_close_matches(name, known, 1, 0.85)

@@ -12,6 +12,7 @@ from trnspec.graph.provenance import source_of
 from trnspec.graph.quotes import REGIONS, is_known, region_of
 from trnspec.model.chip import Chip
 from trnspec.model.quotes import UNSTATED, Power, Price, Quoted
+from trnspec.model.reflection import spread
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
@@ -81,11 +82,19 @@ def quote_name_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 def _price_mismatch(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     spec = price.spec
     yield from _misnamed(price, graph.find(spec.server), "server", spec.server.name)
-    for group in ("hourly", "observed"):
-        for place in getattr(spec, group):
-            if place != UNSTATED and not is_known(place):
-                hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
-                yield _unknown_place(("spec", group, place), place, hint, key=True)
+    places: list[tuple[Path, Any]] = [
+        *((("spec", group, place), place) for group in ("hourly", "observed") for place in getattr(spec, group)),
+        *(
+            ((*price.claim_path(i), "at"), path[2])
+            for i, c in enumerate(price.claims)
+            for path in spread(c.at)
+            if path[2:]
+        ),
+    ]
+    for path, place in places:
+        if place != UNSTATED and not is_known(place):
+            hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
+            yield _unknown_place(path, place, hint, key=path[0] == "spec")
     if spec.status == "unlisted" and spec.hourly:
         message = f"the status is unlisted, but there are prices of {', '.join(spec.hourly)}"
         yield Finding(("spec", "status"), message, "remove the status, or the prices")

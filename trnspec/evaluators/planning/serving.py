@@ -285,16 +285,16 @@ def _nearest(missed: list[Missed], limits: RequestLimits) -> str:
     q, state, which = nearest.deployed.setup.question, nearest.state, limits.percentile
     times = (("TTFT", state.ttft(which), limits.ttft), ("TPOT", state.tpot(which), limits.tpot))
     texts = [
-        f"{name} {measure(value, 's')}, {'within' if value <= limit else 'above'} {measure(limit, 's')}"
+        f"{name} is {measure(value, 's')} ({'within' if value <= limit else 'above'} {measure(limit, 's')})"
         for name, value, limit in times
     ]
     computed = nearest.computed
     if computed.tpot(which) * NOTABLE <= state.tpot(which) or computed.ttft(which) * NOTABLE <= state.ttft(which):
         texts[-1] += (
-            f" (as computed TTFT {measure(computed.ttft(which), 's')} and TPOT {measure(computed.tpot(which), 's')})"
+            f"; as computed TTFT is {measure(computed.ttft(which), 's')} and TPOT {measure(computed.tpot(which), 's')}"
         )
     degrees = f"tp {q.tp}" + (f" pp {q.pp}" if q.pp > 1 else "") + (f" ep {q.ep}" if q.ep > 1 else "")
-    return f"the nearest is {degrees} {q.dtype}, without load {' and '.join(texts)}"
+    return f"the nearest is {degrees} {q.dtype}: without load, {' and '.join(texts)}"
 
 
 def _no_plan(

@@ -333,8 +333,13 @@ def _missing(
         message = f"the document has no {' and no '.join(map(repr, blocks))}"
         hint = "add " + " and ".join(f"{key}: {_skeleton(shape_in_document(spec, (key,)))}" for key in blocks)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, blocks[0])
+    # Whether these may be missing depends on the status, which has an error.
+    doubtful = unless_announced(above.cls) if isinstance(above, ObjectShape) and "status" in instance else ()
     for key in absent:
         if key in blocks:
+            continue
+        if key in doubtful:
+            yield Unsound(None, path, key)
             continue
         rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
