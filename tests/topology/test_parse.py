@@ -21,8 +21,9 @@ TABLES = tables(__file__)
         ("Torus(4\u00d74)", None, Torus((4, 4))), ("mesh 4 x 4", None, Mesh((4, 4))),
         ("4D-HyperCube", None, Hypercube(4)), ("4D-HyperCube topology", 16, Hypercube(4)),
         ("4-D hyper-cube", None, Hypercube(4)), ("hypercube(4)", None, Hypercube(4)), ("hypercube", 16, Hypercube(4)),
-        ("16-chip 4D hypercube", None, Hypercube(4)), ("ring(12)", None, Ring(12)), ("Ring Topology", 12, Ring(12)),
-        ("a ring of 12 chips", None, Ring(12)), ("chain(6)", 6, Chain(6)), ("Chain of 6 devices", None, Chain(6)),
+        ("16-chip 4D hypercube", None, Hypercube(4)), ("hypercube", 1, Hypercube(0)), ("20D hypercube", None, Hypercube(20)),
+        ("ring(12)", None, Ring(12)), ("Ring Topology", 12, Ring(12)), ("a ring of 12 chips", None, Ring(12)),
+        ("chain(6)", 6, Chain(6)), ("Chain of 6 devices", None, Chain(6)),
         ("Fully connected", 8, FullyConnected(8)), ("single chip", None, Single()), ("single", 1, Single()),
     ],
 )  # fmt: skip

@@ -238,7 +238,7 @@ class _WeightMatrix:
             at = int(cost.argmin())
             if cost[at] < best:
                 best = float(cost[at])
-                kept[:n], kept[n:] = x[at], np.where(x[at] @ full[:n, n:] < 0, -1.0, 1.0)
+                kept[:n], kept[n:] = x[at], x[at] @ full[:n, n:] >= 0
                 kept[[n + s for s in linked]] = sides[int(np.argmin([option[at] for option in options]))]
         return frozenset(int(v) for v in np.flatnonzero(kept > 0))
 

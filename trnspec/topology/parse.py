@@ -89,11 +89,13 @@ def _shape(text: str, word: str, dims: tuple[int, ...] | None, rank: int | None,
         return _hypercube(text, dims, rank, nodes)
     if rank not in (None, 1):
         raise TopologyError(f"{text!r}: a {word} has one dimension")
-    if dims is None and nodes is None:
-        raise TopologyError(f"{text!r} leaves out how many chips; write {word}(12)")
-    if dims is not None and len(dims) != 1:
+    if dims is None:
+        if nodes is None:
+            raise TopologyError(f"{text!r} leaves out how many chips; write {word}(12)")
+        dims = (nodes,)
+    if len(dims) != 1:
         raise TopologyError(f"{text!r}: a {word} has one size, as in {word}(12)")
-    n = dims[0] if dims is not None else nodes or 0
+    (n,) = dims
     return Ring(n) if word == "ring" else Chain(n) if word == "chain" else FullyConnected(n)
 
 
@@ -116,7 +118,7 @@ def _hypercube(text: str, dims: tuple[int, ...] | None, rank: int | None, nodes:
             raise TopologyError(f"{text!r}: a hypercube has one number, its dimensions, as in hypercube(4)")
         rank = dims[0]
     elif rank is None:
-        if nodes is None or nodes < 1 or nodes & (nodes - 1):
+        if not nodes or nodes & (nodes - 1):
             raise TopologyError(f"{text!r} leaves out the dimensions; write hypercube(4) for 16 chips")
         rank = nodes.bit_length() - 1
     return Hypercube(rank)

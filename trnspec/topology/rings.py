@@ -102,11 +102,8 @@ def _matching(choices: list[list[tuple[int, int]]], targets: int) -> list[int] |
             if given_up is None:
                 break
             end = given_up
-    result = [-1] * len(choices)
-    for holder in owner:
-        if holder is not None:
-            result[holder[0]] = holder[1]
-    return result
+    links = dict(holder for holder in owner if holder is not None)
+    return [links[left] for left in range(len(choices))]
 
 
 def _perfect_matching(pairs: list[tuple[int, int]], at: list[list[int]], sides: list[bool] | None) -> set[int] | None:

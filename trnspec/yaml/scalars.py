@@ -20,6 +20,7 @@ _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 NUMBER_STARTS = frozenset("0123456789+-.")
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 _EXACT = 2**53
+_DIGITS = 22  # of 2**64 - 1 in octal
 
 
 @frozen
@@ -41,11 +42,11 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
     if text[0] not in NUMBER_STARTS:
         return text
     if match := _DECIMAL.fullmatch(text):
-        return _integer(match[1], match[2].lstrip("0"), 10, 20)
+        return _integer(match[1], match[2].lstrip("0"), 10)
     if match := _BASED.fullmatch(text):
         if match[1]:
-            return _integer("", match[1].lstrip("0"), 8, 22)
-        return _integer("", match[2].lstrip("0"), 16, 16)
+            return _integer("", match[1].lstrip("0"), 8)
+        return _integer("", match[2].lstrip("0"), 16)
     if match := _FLOAT.fullmatch(text):
         value = float(text)
         if value in (float("inf"), float("-inf")):
@@ -59,8 +60,8 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
     return text
 
 
-def _integer(sign: str, digits: str, base: int, most: int) -> int | OutOfRange:
-    if len(digits) <= most:
+def _integer(sign: str, digits: str, base: int) -> int | OutOfRange:
+    if len(digits) <= _DIGITS:
         value = int(sign + (digits or "0"), base)
         if _LOWEST <= value <= _HIGHEST:
             return value
