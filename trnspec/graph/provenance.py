@@ -58,8 +58,7 @@ class Stated(Figure):
     def used(self) -> UsedFigure:
         """The figure as one that an evaluation uses, with the values of other sources."""
         conflicting = tuple(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in self.conflicting)
-        source = self.cited or (f"derived: {self.derived}" if self.derived else "none")
-        return UsedFigure(self.of, self.at, self.value.text, source, self.as_of, conflicting)
+        return UsedFigure(self.of, self.at, self.value.text, self.cited or self._source(), self.as_of, conflicting)
 
     def _sections(self) -> Iterator[tuple[str, Block]]:
         from trnspec.quantities.display import interval_text
