@@ -24,6 +24,11 @@ def test_history_draws_every_statement() -> None:
     assert all(any(c.source in line and c.as_of in line for line in listed) for c in figure.conflicting)
 
 
+def test_a_value_without_a_date_is_listed() -> None:
+    derived = history(CAT.graph, CAT["neuroncore-v2"].node, "psum.per_bank")
+    assert derived.caption[-1] == "Not drawn: derived (no date): 2 KiB, derived."
+
+
 def test_history_of_non_numeric_values() -> None:
     node = CAT["trainium2"].node
     with pytest.raises(UsageError, match="no dated values of one dimension"):

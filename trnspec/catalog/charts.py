@@ -121,7 +121,7 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
     listed = [
         f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)
     ]
-    rest = [f"{s.source} ({s.as_of or 'no date'}): {s.says}, {s.verdict}" for s in every if s not in drawn]
+    rest = [f"{s.source or 'derived'} ({s.as_of or 'no date'}): {s.says}, {s.verdict}" for s in every if s not in drawn]
     caption = (
         "Whiskers: what the printed digits leave open, and the span of a date that is a month or a year.",
         *listed,

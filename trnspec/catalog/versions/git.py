@@ -32,7 +32,7 @@ def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:
     tree = f"{commit.decode().strip()}:{folder.strip('/')}"
     # Only regular files: no submodules, no links.
     listing = _git(top, "ls-tree", "-r", "-z", tree, subject=f"{revision}:{folder}").split(b"\0")
-    entries = [(line.split(b"\t", 1)[1], line.split()[2]) for line in listing if line.startswith(b"100")]
+    entries = [(line.partition(b"\t")[2], line.split()[2]) for line in listing if line.startswith(b"100")]
     raw = _git(top, "cat-file", "--batch", input=b"".join(hash_ + b"\n" for _, hash_ in entries))
     contents: dict[str, bytes] = {}
     at = 0
