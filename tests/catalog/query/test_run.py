@@ -42,6 +42,17 @@ def test_not_known(text, found, undecided) -> None:
     assert (found, undecided) == ([b.name for b in result], [b.name for b in result.undecided])
 
 
+def test_a_data_frame_has_numbers_in_base_units_and_no_bounds() -> None:
+    frame = CAT.query("chip", columns=["name", "dies", "memory.capacity"]).to_pandas()
+    assert frame.to_numpy(dtype=object, na_value=None).tolist() == [
+        ["bare", None, 50.0 * _GI], ["full", 2, 100.0 * _GI]
+    ]  # fmt: skip
+    assert frame.attrs["units"] == {"memory.capacity": "B"}
+    bounds = SHIPPED.query("cluster", columns=["chips.count"])
+    assert any(cell and cell.is_bound for (cell,) in bounds.cells)
+    assert bounds.to_pandas()["chips.count"].isna().all()
+
+
 # A comparison of random conditions with plain Python on plain numbers.
 
 _GI = 1024**3

@@ -200,7 +200,8 @@ def test_former_edition_without_compression(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "contents", [b"", b"not gzip", gzip.compress(small().encode())[:-20], b"\x1f\x8b\x08" + b"\0" * 20]
+    "contents",
+    [b"", b"not gzip", gzip.compress(small().encode())[:-20], b"\x1f\x8b\x08" + b"\0" * 20, gzip.compress(b"{}")],
 )
 def test_damaged_compression(tmp_path, contents) -> None:
     file = write(tmp_path / FOLDER, "2026.11", small())

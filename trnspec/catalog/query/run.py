@@ -31,6 +31,7 @@ from trnspec.catalog.query.tree import (
 )
 from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import library
+from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import PathValue, Side, Sort
 from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import IN_GRAPH
@@ -282,7 +283,7 @@ def _sorted(nodes: list[Node[Any]], text: str, graph: Graph, spec: type[Any]) ->
 
 def _in_frame(cell: PathValue) -> float | int | str | None:
     """A value in a column of a data frame, which has no place for a bound."""
-    if cell.is_bound or isinstance(cell.value, CountRange):
+    if isinstance(cell.value, (BoundedAmount, CountRange)):
         return None
     return float(cell.value) if isinstance(cell.value, (Amount, Fraction)) else cell.value
 
