@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,8 @@ from trnspec.catalog.versions.as_of import _typed, as_of
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.graph import references
 from trnspec.loading.structure import plain
-from trnspec.model.reflection import NumberShape
+from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.reflection import ChoiceShape, FlagShape, NumberShape, TextShape
 from trnspec.model.source import Source, end
 from trnspec.quantities.units import UNITS
 
@@ -165,9 +167,22 @@ def test_unreadable_claim_is_ignored() -> None:
     wire = document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
 
     assert None is as_of(graph(*PAGES, wire), "2023-05")[0].nodes["wire"].spec.latency
-    shapes = [NumberShape(whole=True, least=3, rounded=rounded) for rounded in (True, False)]
-    assert [70_600_000, None] == [_typed("70.6 M", shape, UNITS) for shape in shapes]
-    assert [3, None] == [_typed(says, shapes[1], UNITS) for says in (3, 2)]
+
+
+COUNT = NumberShape(whole=True, least=3)
+
+
+@pytest.mark.parametrize(
+    ("says", "shape", "value"),
+    [
+        ("70.6 M", evolve(COUNT, rounded=True), 70_600_000), ("70.6 M", COUNT, None), (3, COUNT, 3), (2, COUNT, None),
+        (2, evolve(COUNT, least=None), 2), ("a", ChoiceShape(("a",)), "a"), ("b", ChoiceShape(("a",)), None),
+        ("A", TextShape(), "A"), (5, TextShape(), None), ("a", TextShape(NAME_PATTERN), "a"),
+        ("A", TextShape(NAME_PATTERN), None), ("a\n", TextShape(NAME_PATTERN), None), (1, FlagShape(), None),
+    ],
+)  # fmt: skip
+def test_a_claim_of_another_type_has_no_value(says, shape, value) -> None:
+    assert value == _typed(says, shape, UNITS)
 
 
 def test_incomplete_part_is_omitted() -> None:
