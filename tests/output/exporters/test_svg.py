@@ -170,3 +170,12 @@ def test_the_links_of_a_chip_to_its_switch_are_counted(name, stated) -> None:
     described = ET.fromstring(text).findtext(f"{NS}desc")
 
     assert [] == [part for part in stated if part not in described]
+
+
+@pytest.mark.parametrize("name", ["trn3-gen1-ultraserver", "trn3-gen2-ultraserver"])
+def test_the_halves_of_a_fabric_mirror_each_other(name) -> None:
+    (picture,) = drawn(name).findall(f"{NS}g")
+    boxes = [(float(e.get("y", "")), float(e.get("height", ""))) for e in picture.iter(f"{NS}rect")]
+    total = max(y + height for y, height in boxes)
+
+    assert sorted(boxes) == sorted((total - y - height, height) for y, height in boxes)
