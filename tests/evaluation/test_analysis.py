@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
+from tests.support.tables import tables
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.analysis import COLUMNS, STEP, Target, elasticities, solve
 from trnspec.evaluation.figure_path import figure_path
 from trnspec.evaluation.result import Answer, Evaluation
@@ -161,28 +162,12 @@ def test_a_share_is_not_above_one() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("target", "vary", "error", "part"),
-    [
-        ("step_time", TENSOR, UsageError, "ANSWER=VALUE"),
-        ("step_tim=20 s", TENSOR, UnknownNameError, "step_time"),
-        ("step_time=20", TENSOR, UsageError, "in s"),
-        ("step_time=20 GB", TENSOR, UsageError, "in s"),
-        ("step_time=0 s", TENSOR, UsageError, "above 0"),
-        ("step_time=-3 s", TENSOR, UsageError, "above 0"),
-        ("step_time=~20 s", TENSOR, UsageError, "above 0"),
-        ("fits=yes", TENSOR, UsageError, "not a number"),
-        ("step_time=20 s", "trainium3.memory.bandwidth", UsageError, "does not use trainium3.memory.bandwidth"),
-        ("step_time=20 s", "trainium1-neuron.achieved.matmul", UsageError, "does not use the calibration"),
-        ("step_time=20 s", "trn2.48xlarge.chips.count", UsageError, "no value"),
-    ],
-)
-def test_errors(target, vary, error, part) -> None:
-    with pytest.raises(error) as caught:
+@pytest.mark.parametrize(("target", "vary", "part"), tables(__file__)["errors"])
+def test_errors(target, vary, part) -> None:
+    with pytest.raises(UnknownNameError if target.startswith("step_tim=") else UsageError) as caught:
         trnspec.solve("training", CATALOG, target, vary, **TRAINING_FOR_TARGET)
 
     assert part in str(caught.value)
-    assert isinstance(caught.value, TrnspecError)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,19 @@ def test_changes_that_fit():
         assert (total, True) == (again["total"], again["fits"]), change
 
 
+@pytest.mark.parametrize(
+    ("question", "end"),
+    [
+        # Of 405,853,388,800 parameters in 24 GiB, and in 16 GiB.
+        ({"model": "llama-3.1-405b"}, "on 64 ranks: weights, gradients and optimizer alone need 252 ranks"),
+        ({"model": "llama-3.1-405b", "on": "trn1.32xlarge", "mode": "inference"}, "on 32 ranks: weights alone need 48 ranks"),
+        ({"seq": 2**22, "chips": 2}, "no change of up to 3 inputs fits on 8 ranks"),
+    ],
+)  # fmt: skip
+def test_nothing_fits(question, end):
+    assert asked(**LLAMA | {"tp": 8} | question).bottleneck.endswith(end)
+
+
 def test_stages_of_a_pipeline():
     found = asked(model="llama-3.1-70b", on="trn2.48xlarge*4", seq=8192, tp=8, pp=4, microbatches=2)
     rows = table(found, "Memory per rank by pipeline stage")

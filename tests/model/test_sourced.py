@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rules import beside, findings
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.loading.pipeline import link, load_document
 from trnspec.model.sourced import Origin, origin_of, sourced
@@ -55,19 +56,7 @@ def test_origin_of_each_value():
     assert origin_of(spec.memory_pool) is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code", "path"),
-    [
-        ("value: 2024-12,", "", "TRN102", "spec.launched"),
-        ("value: 8,", "value: eight,", "TRN103", "spec.cores.count.value"),
-        ("value: 8,", "value: 0,", "TRN106", "spec.cores.count.value"),
-        ("note: Two dies.", "colour: red", "TRN101", "spec.cores.count.colour"),
-        ("value: 2024-12,", "value: December,", "TRN105", "spec.launched.value"),
-        ("technology: {value: HBM3, source: neuron-trn2-2024-12}", "technology: {value: HBM3, source: x}", "TRN201",
-         "spec.memory.technology.source"),
-        ("memory_pool: 16", "memory_pool: {value: 16, source: trainium1}", "TRN202", "spec.memory_pool.source"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "code", "path"), tables(__file__)["errors"])
 def test_errors(old, new, code, path):
     assert old in DOCUMENT
     reading = load_document(read_text(DOCUMENT.replace(old, new), "chips/example.yaml"), registry())

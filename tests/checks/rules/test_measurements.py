@@ -133,6 +133,12 @@ def test_the_values_of_a_cell(folder: Path, row: dict[str, str], *, reported: bo
         assert reported in findings(folder, "training_mpt").values()
 
 
+@pytest.mark.parametrize(("name", "unit", "known", "expected"), ROWS["units of columns"])
+def test_a_column_that_is_named_after_its_unit(name: str, unit: str | None, known: bool, expected: str) -> None:
+    found = [f.hint for f in measurements._named_after(name, unit, is_known=known)]
+    assert found == [f"write {expected}, or rename the column"] * bool(expected)
+
+
 RUN = {"model": "MPT-70b", "n_chips": "512", "step_time_s": "16.3", "recompute": "full"}
 
 

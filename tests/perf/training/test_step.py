@@ -1,16 +1,18 @@
 """The parts of a training step, against schedules that are executed, and against counts by hand."""
 
+import random
+
 import pytest
 from attrs import evolve
 
 from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, zero_bubble
-from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
+from tests.support.engine import ESTIMATORS, LLAMA_3_70B, MIXTRAL, everything, possible
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL, Efficiency, machine
 from trnspec.perf.training.bubble import equal_bubble
 from trnspec.perf.training.execution import Pipeline, half_moved
 from trnspec.perf.training.microbatch import Times
-from trnspec.perf.training.step import Step, step
+from trnspec.perf.training.step import Step, exposed_exchanges, least_time, step
 from trnspec.perf.work.layout import SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
@@ -52,6 +54,17 @@ def test_zero_bubble(schedule, ahead, p, times):
         assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12), m
 
 
+def test_the_least_time_is_a_bound_and_that_of_a_single_stage():
+    """Apart from the optimizer and the exchange of gradients."""
+    draw = random.Random(1)
+    for one in (possible(draw) for _ in range(300)):
+        of = ESTIMATORS[one.which].model, one.layout, ESTIMATORS[one.which].machine
+        time, least = step(*of), least_time(*of)
+        passes = time.total - time.data - time.optimizer
+        assert least <= passes
+        assert one.layout.pp > 1 or least == pytest.approx(passes, rel=1e-8)
+
+
 def test_v_shaped_as_published():
     """With equal passes a bubble that does not grow; else ``v-min`` repeats one: six chunks backward are in turn."""
     for p in STAGES:
@@ -83,6 +96,13 @@ def test_of_an_interleaved_schedule_one_chunk_of_the_exchange_is_exposed():
     layout = evolve(PIPELINE, zero=2, interleave=5, schedule="interleaved")
     whole = timed(LLAMA_3_70B, layout, evolve(IDEAL, overlap=0.0)).data
     assert pytest.approx(0.4 * whole) == timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data
+
+
+@pytest.mark.parametrize(("zero", "time"), [(0, 8.0), (1, 8.0), (2, 17.0), (3, 32.0)])
+def test_exchanges_of_four_microbatches(zero, time):
+    """Of 3 s around backward and 5 s ahead of forward passes ZeRO 2 repeats the former, ZeRO 3 both."""
+    some, on = evolve(PIPELINE, zero=zero, global_batch=32), machine(SYSTEM, evolve(IDEAL, overlap=0.0), "bf16")
+    assert [time] == exposed_exchanges(some, on, 3.0, 5.0, Times(*[1.0] * 7), (2.0, 0.0))
 
 
 def test_movable_work_is_split_in_half_during_a_fit():
