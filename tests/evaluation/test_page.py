@@ -139,16 +139,7 @@ def test_a_table_without_losses_has_bounds() -> None:
     assert Evaluation.from_dict(found.to_dict()).tables == found.tables
 
 
-@pytest.mark.parametrize(
-    ("text", "parts", "shown"),
-    [
-        ("HBM-bound (51% of the time)", (), "Bottleneck"),
-        ("HBM-bound (50% of the time)", (), "Largest part"),
-        ("HBM-bound", (3.0, 1.0), "Bottleneck"),
-        ("HBM-bound", (1.0, 1.0, 0.9), "Largest part"),
-        ("HBM-bound", (), "Bottleneck"),
-    ],
-)
+@pytest.mark.parametrize(("text", "parts", "shown"), TABLES["a bottleneck is more than half"])
 def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
     found = Evaluation(
         evaluator="x", title="x", bottleneck=text, parts=tuple(Part("t", str(i), v) for i, v in enumerate(parts))

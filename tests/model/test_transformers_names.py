@@ -13,15 +13,6 @@ def test_the_same_model(written, name):
     assert name_key(name) == name_key(written)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("qwen3-0.6b", "qwen3-06b"),
-        ("llama-3-8b", "llama-3.1-8b"),
-        ("gpt2", "gpt2-xl"),
-        ("bert-base", "bert-large"),
-        ("mistral-7b-v0.3", "mistral-7b"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["other_models"])
 def test_other_models(one, other):
     assert name_key(one) != name_key(other)

@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.rules import bare, claim, shipped
+from tests.support.tables import tables
 from trnspec.checks.reconcile.relations import relations
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
@@ -13,32 +14,7 @@ def described(graph: Graph) -> set[tuple[str, str, str, str]]:
     return {(r.total.node.name, dotted(r.total.path[1:]), str(r.terms[0]), r.level) for r in relations(graph)}
 
 
-@pytest.mark.parametrize(
-    ("name", "total", "term", "level"),
-    [
-        ("trn1.32xlarge", "stated.peak.dense.bf16", "16 x 190 TFLOPS of trainium1", "chips of a server"),
-        ("trn1.32xlarge", "stated.memory.capacity", "16 x 32 GiB of trainium1", "chips of a server"),
-        ("trn1.32xlarge", "stated.cores", "16 x 2 of trainium1", "chips of a server"),
-        ("trn1.32xlarge", "network.bandwidth", "8 x 100.0 Gbps of efa", "NICs"),
-        ("trn1.32xlarge", "fabric.bandwidth.both", "4 x 96 GB/s of neuronlink-v2", "links of a chip"),
-        ("trn2-ultraserver", "stated.chips", "4 x 16 of trn2u.48xlarge", "servers of an UltraServer"),
-        ("trn2-ultraserver", "stated.host.memory", "4 x 2,048 GiB of trn2u.48xlarge", "servers of an UltraServer"),
-        ("trn2-ultraserver", "stated.peak.dense.fp8", "4 x 16 x 1,299 TFLOPS of trainium2", "chips of an UltraServer"),
-        ("trn2-ultraserver", "between_servers.bandwidth.both", "2 x 128 GB/s of neuronlink-v3-z", "links of a chip"),
-        (
-            "trn3-gen2-ultraserver",
-            "stated.network.bandwidth",
-            "36 x 800 Gbps of trn3-gen2-server",
-            "servers of an UltraServer",
-        ),
-        ("trn3-gen2-ultraserver", "stated.memory.capacity", "36 x 4 x 144 GiB of trainium3", "chips of an UltraServer"),
-        ("trainium2", "memory.capacity", "4 x 24 GiB of trainium2", "stacks"),
-        ("neuronlink-v3", "bandwidth.both", "2 x 128 GByte/s of neuronlink-v3", "directions"),
-        ("neuronlink-v3", "bandwidth.per_direction", "32 x 32 Gbit/s of neuronlink-v3", "lanes"),
-        ("trainium1", "links.bandwidth.both", "4 x 96 GB/s of neuronlink-v2", "ports of a chip"),
-        ("trn1-ultracluster", "per_server", "800 Gbps of trn1.32xlarge", "one server"),
-    ],
-)
+@pytest.mark.parametrize(("name", "total", "term", "level"), tables(__file__)["the sums of the catalog"])
 def test_the_sums_of_the_catalog(name, total, term, level):
     assert (name, total, term, level) in described(bare())
 
