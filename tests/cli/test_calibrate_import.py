@@ -118,6 +118,12 @@ def test_steps_after_the_warmup() -> None:
             "torchtitan_colors.log",
             ("16", "2", "1", "1", ""),
         ),
+        (
+            "torchtitan",
+            "Building 2-D device mesh with ['dp', 'tp'], [4, 2]\n",
+            "torchtitan_colors.log",
+            ("8", "2", "", "", ""),
+        ),
     ],
 )
 def test_degrees_of_a_log(name, before, file, expected) -> None:

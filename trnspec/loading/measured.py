@@ -240,8 +240,6 @@ def used_rows(spec: Measurements, table: MeasuredTable) -> tuple[MeasuredRow, ..
     rejected = {(r.row, r.column) for r in spec.rejected}
     return tuple(
         evolve(row, cells={c: "" if (row.id, c) in rejected else text for c, text in row.cells.items()})
-        if any(name == row.id for name, _ in rejected)
-        else row
         for row in table.rows
         if (row.id, None) not in rejected
     )

@@ -287,8 +287,8 @@ def apply_precedence(results: Iterable[LoadResult]) -> tuple[list[LoadResult], l
         The results without the replaced and the rejected ones, and the problems of the latter.
     """
     results = list(results)
-    builtin = [r for r in results if r.plugin == CORE[0] and r.node is not None]
-    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.aliases)}
+    builtin = ((r, r.node) for r in results if r.plugin == CORE[0])
+    taken = {n: r for r, node in builtin if node is not None for n in (node.name, *node.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the names of the plugins, so that the result does not depend on which of them is checked.

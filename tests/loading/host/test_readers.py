@@ -96,6 +96,12 @@ def test_values() -> None:
     nvidia = read((HOST / "nvidia_smi_a100_mig.xml").read_bytes())
     (device,), (gpu,) = neuron.devices, nvidia.devices
 
+    lanes = "<link_widths><max_link_width>16x</max_link_width></link_widths>"
+    (unknown,) = read(
+        gpus(f"<product_name>x</product_name><pci><pci_gpu_link_info>{lanes}</pci_gpu_link_info></pci>")
+    ).devices
+
+    assert unknown.pcie is None
     assert ("trn2.48xlarge", {}, (12, 1, 9, 14)) == (neuron.instance_type, neuron.unknown, device.neighbours)
     assert (4, 2, 96 * 2**30) == (device.cores, device.cores_in_one, device.memory)
     assert ("535.54.03", 4, {}) == (nvidia.driver, nvidia.attached, nvidia.unknown)

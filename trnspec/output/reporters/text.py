@@ -132,7 +132,7 @@ def _window(line: str, start: int, length: int, columns: int) -> tuple[str, int,
         # The text after the caret gets at most two thirds of the width; a cut mark takes a column.
         ahead = max(total - before, 1)
         most = max(columns // 3, columns - ahead - 1)
-        while left < start and before > most:
+        while before > most:
             before -= cells[left][1]
             left += 1
         before += bool(left or base)
