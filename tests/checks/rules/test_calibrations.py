@@ -18,10 +18,10 @@ TABLE = "training_mpt.csv"
 FITTED = {n.name for n in everything().of(Calibration) if TABLE in {each.table for each in n.spec.tables}}
 
 
-def findings(folder: Path) -> list[tuple[str, str]]:
+def findings(folder: Path, *, target: bool = False) -> list[tuple[str, str]]:
     """The calibrations with a finding, and the last key of its path, with the tables of a folder."""
     moved = {
-        n.name: attrs.evolve(n, target=True, document=attrs.evolve(n.document, file=str(folder / f"{n.name}.yaml")))
+        n.name: attrs.evolve(n, target=target, document=attrs.evolve(n.document, file=str(folder / f"{n.name}.yaml")))
         for n in everything().of(Measurements)
     }
     found = run([changed_table], Graph({**everything().nodes, **moved}))
@@ -35,7 +35,7 @@ def findings(folder: Path) -> list[tuple[str, str]]:
         (lambda text: text.replace(b"\n", b"\r\n"), None),
         (lambda text: text.replace(b",16.2701,", b",16.2702,", 1), "hash"),
         (lambda text: text + text.splitlines()[-1] + b"\n", "hash"),
-        (lambda text: b"\xff", None),  # TRN701
+        (lambda text: b"\xff", "table"),
         (None, "table"),
     ],
     ids=["unchanged", "other line ends", "a cell", "another row", "not UTF-8", "no table"],
@@ -50,6 +50,8 @@ def test_changed_table(tmp_path, change, expected) -> None:
     files = sorted(everything().named(name).document.file for name in FITTED)
 
     assert findings(tmp_path / "measured") == [(file, expected) for file in files if expected]
+    # A table that cannot be read is reported with a document that is checked.
+    assert (findings(tmp_path / "measured", target=True) == []) == (expected in (None, "table"))
 
 
 def test_a_chip_with_errors_is_known() -> None:
