@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from trnspec.graph.graph import cached_by_graph, references
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
+from trnspec.model.kinds import kind_of
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import value_at
@@ -232,7 +233,11 @@ def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
 
 def word(spec: type[Any]) -> str:
     """The word for a kind in paths: ``server``; a derived kind has that of the kind it is derived from."""
-    return str(getattr(spec, "KIND", spec.__name__)).lower()
+    return _name(spec).lower()
+
+
+def _name(spec: type[Any]) -> str:
+    return next((name for cls in spec.__mro__ if (name := kind_of(cls)) is not None), spec.__name__)
 
 
 def part_words(graph: Graph, spec: type[Any]) -> dict[str, list[type]]:
@@ -245,5 +250,5 @@ def part_words(graph: Graph, spec: type[Any]) -> dict[str, list[type]]:
 
 def in_text(spec: type[Any]) -> str:
     """The name of a kind in a sentence: ``server``, ``UltraServer``."""
-    name = str(getattr(spec, "KIND", spec.__name__))
+    name = _name(spec)
     return name.lower() if name[1:].islower() else name

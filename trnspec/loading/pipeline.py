@@ -326,9 +326,11 @@ def link(
         targets_only: Whether to check the references of targets alone.
     """
     results = list(results)
-    # Of a document and an item of a list with one name, the item is to blame.
-    every = [*results, *(part for result in results for part in result.parts)]
-    every.sort(key=lambda result: (not result.target, result.layer))
+    every = [each for result in results for each in (result, *result.parts)]
+    # Of a document and an item of a list with one name, the item is to blame: it comes last.
+    names = {result.name for result in results}
+    repeated = {id(part) for result in results for part in result.parts if part.name in names}
+    every.sort(key=lambda each: (not each.target, each.layer, id(each) in repeated) if repeated else ())
     results, rejected = apply_precedence(r for r in every if r.node is None or r.node.kind not in LISTS)
     nodes: list[Node[Any]] = []
     clashes = list(_kind_clashes(results))

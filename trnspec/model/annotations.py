@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from attrs import frozen
 
 from trnspec.quantities.units import Dimension
+from trnspec.short_repr import ShortRepr
+
+
+class Unsourced(ShortRepr):
+    """Base of classes whose values have no source of their own."""
+
+    __slots__ = ()
+
+    SOURCED: ClassVar[bool] = False
 
 
 @frozen

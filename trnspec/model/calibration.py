@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from attrs import Attribute, fields_dict, frozen
 
-from trnspec.model.annotations import Count, Date, Least, Name, Pattern, Precision, Text
+from trnspec.model.annotations import Count, Date, Least, Name, Pattern, Precision, Text, Unsourced
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.measurements import FileName
@@ -63,7 +63,7 @@ Lines = Annotated[
 
 
 @frozen(kw_only=True, repr=False)
-class FittedTable(ShortRepr):
+class FittedTable(Unsourced):
     """The rows of a fit in one table of the catalog.
 
     Attributes:
@@ -71,8 +71,6 @@ class FittedTable(ShortRepr):
         hash: The first digits of the SHA-256 of its text when it was fitted. Example: 0a1b2c3d4e5f
         lines: The lines of the rows. Example: 2-67 70
     """
-
-    SOURCED: ClassVar[bool] = False
 
     table: FileName
     hash: TableHash
@@ -183,7 +181,7 @@ class Achieved(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Protocol(ShortRepr):
+class Protocol(Unsourced):
     """One way of a library to run collectives; the fastest is used.
 
     Attributes:
@@ -198,8 +196,6 @@ class Protocol(ShortRepr):
         own: How often a rank's own part of the buffer passes its links in addition. Example: 0.5x
     """
 
-    SOURCED: ClassVar[bool] = False
-
     name: Text
     algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
     kinds: tuple[Collective, ...]
@@ -212,15 +208,13 @@ class Protocol(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Range(ShortRepr):
+class Range(Unsourced):
     """The least and the largest value of an input in the rows of a fit.
 
     Attributes:
         low: The least. Example: 2048
         high: The largest. Example: 8192
     """
-
-    SOURCED: ClassVar[bool] = False
 
     low: Count
     high: Count
@@ -270,7 +264,7 @@ class FittedOn(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Transfer(ShortRepr):
+class Transfer(Unsourced):
     """Errors of the fitted model on other chips, or with other software.
 
     Attributes:
@@ -280,8 +274,6 @@ class Transfer(ShortRepr):
         high: Measured over computed at its upper end. Example: 1.4x
     """
 
-    SOURCED: ClassVar[bool] = False
-
     rows: Count
     groups: Count
     low: Ratio
@@ -289,7 +281,7 @@ class Transfer(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Spread(ShortRepr):
+class Spread(Unsourced):
     """Errors of the fitted model on held-out rows.
 
     Attributes:
@@ -305,8 +297,6 @@ class Spread(ShortRepr):
         other_chips: The same for other chips with this software; ``transfer`` when left out.
     """
 
-    SOURCED: ClassVar[bool] = False
-
     rows: Count
     mean: Ratio
     median: Ratio
@@ -320,7 +310,7 @@ class Spread(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class ErrorGroup(ShortRepr):
+class ErrorGroup(Unsourced):
     """The errors of held-out rows of one group, and the interval for questions of that group.
 
     Attributes:
@@ -335,8 +325,6 @@ class ErrorGroup(ShortRepr):
         high: Measured over computed at its upper end. Example: 1.08x
         size: Collectives: bytes of the buffers of the group; any size when left out.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     phase: Text
     scale: Scale | None = None
@@ -386,7 +374,7 @@ class KernelRoof(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Learned(ShortRepr):
+class Learned(Unsourced):
     """Reduction of the uncertainty of a parameter by the rows of a fit.
 
     Attributes:
@@ -394,14 +382,12 @@ class Learned(ShortRepr):
         share: 0x where the value is that of the prior, 1x where the rows determine it completely. Example: 0.7x
     """
 
-    SOURCED: ClassVar[bool] = False
-
     name: Text
     share: Ratio
 
 
 @frozen(kw_only=True, repr=False)
-class Prior(ShortRepr):
+class Prior(Unsourced):
     """Prior of a fit.
 
     Attributes:
@@ -409,8 +395,6 @@ class Prior(ShortRepr):
         values: The values before the rows; fits of a list may leave them to the list.
         learned: What the rows add to each parameter; nothing to one that is left out.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     calibration: Text | None = None
     values: Achieved | None = None
@@ -424,7 +408,7 @@ def _ordered(cls: type, fields: list[Attribute[Any]]) -> list[Attribute[Any]]:
 
 
 @frozen(kw_only=True, repr=False)
-class FitValues(ShortRepr):
+class FitValues(Unsourced):
     """The values of a fit.
 
     Attributes:
@@ -446,8 +430,6 @@ class FitValues(ShortRepr):
         prior: What the fit assumed before its rows, and what they add.
         rows: Hashes of the fitted rows of these, by their content. Example: 0a1b2c3d 4e5f6071
     """
-
-    SOURCED: ClassVar[bool] = False
 
     of: Measured | None = None
     software: Text | None = None
@@ -475,8 +457,6 @@ class Calibration(FitValues):
     Attributes:
         chip: Which chip. Example: a100-80gb
     """
-
-    KIND: ClassVar[str] = "Calibration"
 
     chip: Ref[Chip]
     of: Measured
@@ -509,8 +489,6 @@ class CalibrationList(FitValues):
         chip: Which chip. Example: h100-sxm
         fits: The fits. A fit has the values of the list, and of its prior, that it does not state itself.
     """
-
-    KIND: ClassVar[str] = "CalibrationList"
 
     chip: Ref[Chip]
     fits: tuple[Fit, ...]

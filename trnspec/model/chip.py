@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Count, Date, Extensive, Text
+from trnspec.model.annotations import Count, Date, Extensive, Text, Unsourced
 from trnspec.model.core import Core
 from trnspec.model.document import PathText, Verdict
 from trnspec.model.feature import Feature
@@ -124,7 +124,7 @@ class ChipLinks(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class PrintedRatio(ShortRepr):
+class PrintedRatio(Unsourced):
     """A published ratio between two generations; it is checked against the two figures.
 
     Attributes:
@@ -136,8 +136,6 @@ class PrintedRatio(ShortRepr):
         verdict: The decision about the ratio, where it differs from the figures.
         reason: The reason for the verdict.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     of: PathText
     over: Ref[Chip]
@@ -176,7 +174,6 @@ class Chip(ShortRepr):
         features: Capabilities that sources state in words.
     """
 
-    KIND: ClassVar[str] = "Chip"
     # The keys that are first in a document: what most readers look for.
     FIRST: ClassVar[tuple[str, ...]] = ("status", "peak", "memory", "links")
     _UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)

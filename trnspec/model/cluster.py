@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from attrs import frozen
 
@@ -36,8 +36,6 @@ class Cluster(ShortRepr):
         network: The name of the network, as its publisher writes it. Example: petabit-scale EFA
         per_server: The network bandwidth of each server, in one direction. Example: 800 Gbps
     """
-
-    KIND: ClassVar[str] = "Cluster"
 
     chip: Ref[Chip] | None = None
     servers: Annotated[tuple[Ref[Server], ...], Least(1)] = ()

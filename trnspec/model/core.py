@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from attrs import field, frozen
 
@@ -119,8 +118,6 @@ class Core(ShortRepr):
         other: Figures that have no attribute of their own, by a name in snake case.
         features: Capabilities that sources state in words.
     """
-
-    KIND: ClassVar[str] = "Core"
 
     version: Text | None = None
     isa: Text | None = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import MOST_PATHS, Name, Pattern, Text
+from trnspec.model.annotations import MOST_PATHS, Name, Pattern, Text, Unsourced
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
@@ -42,7 +42,7 @@ Verdict = Literal["agrees", "rounded", "superseded", "rejected", "other-scope", 
 
 
 @frozen(kw_only=True, repr=False)
-class Waiver(ShortRepr):
+class Waiver(Unsourced):
     """A finding that is accepted: which, where and why. One that suppresses nothing is itself a finding.
 
     Attributes:
@@ -51,15 +51,13 @@ class Waiver(ShortRepr):
         reason: The reason for accepting it.
     """
 
-    SOURCED: ClassVar[bool] = False
-
     code: CodeText
     at: PathText | None = None
     reason: Text
 
 
 @frozen(kw_only=True, repr=False)
-class Metadata(ShortRepr):
+class Metadata(Unsourced):
     """Name, title and source of a document.
 
     Attributes:
@@ -74,8 +72,6 @@ class Metadata(ShortRepr):
             No other path may differ. Example: spec.memory.bandwidth
     """
 
-    SOURCED: ClassVar[bool] = False
-
     name: Name
     title: Text
     aliases: tuple[Name, ...] = ()
@@ -87,7 +83,7 @@ class Metadata(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Claim(ShortRepr):
+class Claim(Unsourced):
     """The value that another source, or an older version of the same one, gives for a figure of this document.
 
     Attributes:
@@ -100,8 +96,6 @@ class Claim(ShortRepr):
             Example: spec.links.bandwidth.both / 2
         reason: The reason for the verdict. A verdict other than "agrees" needs one.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     at: PathText
     says: int | str

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import frozen
 
-from trnspec.model.annotations import Name, Text
+from trnspec.model.annotations import Name, Text, Unsourced
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.short_repr import ShortRepr
 
 
 @frozen(kw_only=True, repr=False)
-class Feature(ShortRepr):
+class Feature(Unsourced):
     """A capability that a source states in words.
 
     Attributes:
@@ -22,8 +19,6 @@ class Feature(ShortRepr):
         source: The source of the statement. Example: neuron-trainium-2024-02
         where: The location in the source. Example: lines 28 and 29
     """
-
-    SOURCED: ClassVar[bool] = False
 
     name: Name
     says: Text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 from attrs import field, frozen
 
@@ -55,8 +55,6 @@ class Link(ShortRepr):
         note: A remark for readers of the figures.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
-
-    KIND: ClassVar[str] = "Link"
 
     connects: Literal["chips", "servers"]
     version: Text | None = None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Pattern, Text
-from trnspec.short_repr import ShortRepr
+from trnspec.model.annotations import Pattern, Text, Unsourced
 
 FileName = Annotated[
     str, Pattern(r"^[A-Za-z0-9][A-Za-z0-9_.-]*\.csv$", "the name of a CSV file in the folder of the document")
@@ -23,7 +22,7 @@ RowKind = Literal["text", "yes-no", "number", "date"]
 
 
 @frozen(kw_only=True, repr=False)
-class MeasuredColumn(ShortRepr):
+class MeasuredColumn(Unsourced):
     """A column of the table.
 
     Attributes:
@@ -32,15 +31,13 @@ class MeasuredColumn(ShortRepr):
         holds: What the cells hold, where they are not numbers with a unit.
     """
 
-    SOURCED: ClassVar[bool] = False
-
     meaning: Text
     unit: Text | None = None
     holds: RowKind = "text"
 
 
 @frozen(kw_only=True, repr=False)
-class RejectedRow(ShortRepr):
+class RejectedRow(Unsourced):
     """A row, or one cell of it, that is kept as published and not used.
 
     Attributes:
@@ -49,15 +46,13 @@ class RejectedRow(ShortRepr):
         reason: Why it cannot be right.
     """
 
-    SOURCED: ClassVar[bool] = False
-
     row: Text
     column: Text | None = None
     reason: Text
 
 
 @frozen(kw_only=True, repr=False)
-class Measurements(ShortRepr):
+class Measurements(Unsourced):
     """A table of published measurements, one row per measurement.
 
     Attributes:
@@ -73,10 +68,6 @@ class Measurements(ShortRepr):
         unstated: Settings that change the result and that no row states. Example: recompute
         rejected: Rows and cells that cannot be right.
     """
-
-    SOURCED: ClassVar[bool] = False
-
-    KIND: ClassVar[str] = "Measurements"
 
     data: FileName
     of: Kind

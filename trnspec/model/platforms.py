@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from attrs import frozen
 
 from trnspec.model.annotations import Count, Name, Text
@@ -42,8 +40,6 @@ class Platforms(ShortRepr):
         chip: The chip of all of them. Example: trainium3
         platforms: The names, by form.
     """
-
-    KIND: ClassVar[str] = "Platforms"
 
     chip: Ref[Chip]
     platforms: tuple[Platform, ...]

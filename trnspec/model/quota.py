@@ -27,7 +27,6 @@ class Quota(ShortRepr):
         note: A remark for readers.
     """
 
-    KIND: ClassVar[str] = "Quota"
     SHORT: ClassVar[Mapping[str, str]] = {"family": "families"}
 
     families: tuple[Name, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attrs import field, frozen
 
 from trnspec.model import fields
-from trnspec.model.annotations import Count, Least, Pattern, Text
+from trnspec.model.annotations import Count, Least, Pattern, Text, Unsourced
 from trnspec.model.document import Verdict
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
@@ -68,8 +68,6 @@ class Price(Quoted):
         note: A remark for readers.
     """
 
-    KIND: ClassVar[str] = "Price"
-
     server: Ref[Server]
     type: PriceType
     currency: Literal["USD"] = "USD"
@@ -81,7 +79,7 @@ class Price(Quoted):
 
 
 @frozen(kw_only=True, repr=False)
-class PriceRow(ShortRepr):
+class PriceRow(Unsourced):
     """One price of a server, with its source. Of several for one type and region the first one without verdict is the price.
 
     Attributes:
@@ -102,8 +100,6 @@ class PriceRow(ShortRepr):
         reason: The reason for the verdict.
         note: A remark for readers; of a row without a price, on all prices of the type.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     type: PriceType
     region: Text | None = None
@@ -132,8 +128,6 @@ class PriceList(ShortRepr):
         rows: The prices, one for each type, region and source.
     """
 
-    KIND: ClassVar[str] = "PriceList"
-
     server: Ref[Server]
     rows: tuple[PriceRow, ...]
 
@@ -161,8 +155,6 @@ class Power(Quoted):
         load: What ran, of a typical or measured power, or the limit that was set.
         note: A remark for readers.
     """
-
-    KIND: ClassVar[str] = "Power"
 
     of: Ref[object]
     type: PowerType

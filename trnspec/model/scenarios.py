@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Text
-from trnspec.short_repr import ShortRepr
+from trnspec.model.annotations import Text, Unsourced
 
 InputValue = bool | int | float | str | tuple[str, ...] | tuple[int, ...]
 """A value of an input of an evaluator; a list for an input that takes several."""
 
 
 @frozen(kw_only=True, repr=False)
-class Scenario(ShortRepr):
+class Scenario(Unsourced):
     """One evaluation; what it leaves out is that of its base.
 
     Attributes:
@@ -27,8 +25,6 @@ class Scenario(ShortRepr):
         note: A remark for readers.
     """
 
-    SOURCED: ClassVar[bool] = False
-
     base: Text | None = None
     evaluator: Text | None = None
     inputs: Mapping[str, InputValue] = field(factory=dict)
@@ -38,15 +34,11 @@ class Scenario(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
-class Scenarios(ShortRepr):
+class Scenarios(Unsourced):
     """Named scenarios, which "trnspec run" evaluates and compares.
 
     Attributes:
         scenarios: The scenarios by name, in the order of their rows.
     """
-
-    SOURCED: ClassVar[bool] = False
-
-    KIND: ClassVar[str] = "Scenarios"
 
     scenarios: Mapping[str, Scenario]

@@ -170,7 +170,6 @@ class Server(ShortRepr):
         features: Capabilities that sources state in words.
     """
 
-    KIND: ClassVar[str] = "Server"
     SHORT: ClassVar[Mapping[str, str]] = {"region": "availability.regions", "zone": "availability.zones"}
     RENAMED: ClassVar[Mapping[str, str]] = {
         "efa": "network",

@@ -38,7 +38,6 @@ class Software(ShortRepr):
         features: Capabilities that sources state in words.
     """
 
-    KIND: ClassVar[str] = "Software"
     SHORT: ClassVar[Mapping[str, str]] = {"dtype": "dtypes", "phase": "phases"}
 
     framework: Name

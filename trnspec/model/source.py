@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from attrs import frozen
 
-from trnspec.model.annotations import Address, Date, Text
-from trnspec.short_repr import ShortRepr
+from trnspec.model.annotations import Address, Date, Text, Unsourced
 
 Rank = Literal[
     "vendor-chip-page",
@@ -33,7 +32,7 @@ def end(date: str) -> str:
 
 
 @frozen(kw_only=True, repr=False)
-class Source(ShortRepr):
+class Source(Unsourced):
     """A document that states figures, in one version: two versions of a page are two sources.
 
     Attributes:
@@ -45,10 +44,6 @@ class Source(ShortRepr):
         version: The revision or release that was read. Example: 82ffe529
         note: A remark for readers of the source.
     """
-
-    SOURCED: ClassVar[bool] = False
-
-    KIND: ClassVar[str] = "Source"
 
     publisher: Text
     as_of: Date

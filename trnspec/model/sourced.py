@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from attrs import frozen
 
-from trnspec.model.annotations import Text
+from trnspec.model.annotations import Text, Unsourced
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.short_repr import ShortRepr
 
 
 @frozen(kw_only=True, repr=False)
-class Origin(ShortRepr):
+class Origin(Unsourced):
     """The origin of a count, a word or a date: the source that states it, or the formula that gives it.
 
     Attributes:
@@ -22,8 +21,6 @@ class Origin(ShortRepr):
         derived: The formula of a count that no source prints. Example: 2 x 16
         note: A remark for readers.
     """
-
-    SOURCED: ClassVar[bool] = False
 
     source: Ref[Source] | None = None
     where: Text | None = None

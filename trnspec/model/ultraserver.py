@@ -77,8 +77,6 @@ class UltraServer(ShortRepr):
         features: Capabilities that sources state in words.
     """
 
-    KIND: ClassVar[str] = "UltraServer"
-
     servers: ServerCount
     fabric: Fabric | None = None
     between_servers: Fabric | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attrs import frozen
 
@@ -297,8 +297,6 @@ class Model(ShortRepr):
         parameters: Parameter counts as published.
         base: A model with the same dimensions, apart from those listed; both are checked against each other.
     """
-
-    KIND: ClassVar[str] = "Model"
 
     form: Literal["decoder", "encoder"] = "decoder"
     layers: Count
