@@ -37,7 +37,7 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
-from trnspec.text_table import Column, InNotebook, table
+from trnspec.text_table import Block, Column, InNotebook, table
 
 if TYPE_CHECKING:
     import os
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.versions.diff import Differences
     from trnspec.output.exporters.exported import Export
-    from trnspec.text_table import Block
 
 S = TypeVar("S")
 

@@ -10,19 +10,17 @@ from attrs import frozen
 
 from trnspec.diagnostics import unknown_name
 from trnspec.errors import UsageError
-from trnspec.graph.facts import facts
+from trnspec.graph.facts import Fact, facts
 from trnspec.graph.provenance import Stated
-from trnspec.plots.chart import UNKNOWN, Chart, ChartAxis, Ends, LimitLine, Panel, Points
+from trnspec.plots.chart import UNKNOWN, Chart, ChartAxis, Ends, LimitLine, Mark, Panel, Points
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.graph.facts import Fact
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.plots.chart import Mark
 
 
 @frozen

@@ -15,21 +15,18 @@ from attrs import field, frozen
 
 from trnspec.graph.composition import part_kinds
 from trnspec.graph.paths import paths, place
-from trnspec.graph.provenance import Stated, conflicting, figures
+from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
 from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
-from trnspec.quantities.quantity import Quantity, parse_or_none
-from trnspec.quantities.units import Dimension
+from trnspec.quantities.quantity import Interval, Quantity, parse_or_none
+from trnspec.quantities.units import Dimension, UnitTable
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import ConflictingValue
     from trnspec.model.document import Node
-    from trnspec.quantities.quantity import Interval
-    from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
 Type = Literal["number", "integer", "string", "integers", "strings"]

@@ -31,7 +31,7 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.short_repr import abbreviated
-from trnspec.text_table import Column, InNotebook, table
+from trnspec.text_table import Block, Column, InNotebook, table
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from trnspec.model.parts import PartCount
     from trnspec.output.exporters.exported import Export
     from trnspec.quantities.amount import Amount
-    from trnspec.text_table import Block
     from trnspec.topology.shapes import Shape as Topology
 
 

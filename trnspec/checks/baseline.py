@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import Severity, present_id
+from trnspec.diagnostics import Diagnostic, Severity, present_id
 from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trnspec.checks.runner import Checked
-    from trnspec.diagnostics import Diagnostic
     from trnspec.loading.settings import Settings
 
 Key: TypeAlias = "tuple[str, str, str]"

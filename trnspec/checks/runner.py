@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity, present_id
 from trnspec.graph.graph import Graph, UnresolvedError, at
-from trnspec.loading.pipeline import link, text_at
+from trnspec.loading.pipeline import LoadResult, link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
 from trnspec.plugins.api import Finding, Registry, Rule
@@ -31,7 +31,6 @@ from trnspec.yaml import Path, Place, Problem
 from trnspec.yaml.edits import removal
 
 if TYPE_CHECKING:
-    from trnspec.loading.pipeline import LoadResult
     from trnspec.model.document import Node, Waiver
 
 

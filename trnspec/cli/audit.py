@@ -36,7 +36,7 @@ from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import UsageError
 from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import dotted
-from trnspec.text_table import Column, TextTable, escape, plural, table, wrapped
+from trnspec.text_table import Block, Cell, Column, TextTable, escape, plural, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from trnspec.graph.currency import Age
     from trnspec.graph.graph import Graph
     from trnspec.loading.host.machine import HostMachine
-    from trnspec.text_table import Block, Cell
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
 _LABEL = max(map(len, _VERDICTS))

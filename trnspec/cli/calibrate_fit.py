@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path as FilePath
@@ -29,7 +29,7 @@ from trnspec.perf.calibration.document import document
 from trnspec.perf.calibration.fit_range import fitted_on
 from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
-from trnspec.perf.calibration.fits.fit import INPUTS, fit, for_chip, splits
+from trnspec.perf.calibration.fits.fit import INPUTS, FitModel, Fitted, Holdout, fit, for_chip, splits
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
@@ -42,14 +42,10 @@ from trnspec.perf.calibration.measured.serving import serving_cases
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.transfer import CHIPS, beyond
 from trnspec.perf.lowering.calibrated import nearest
-from trnspec.yaml import read_file, read_text
+from trnspec.yaml import Document, read_file, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.perf.calibration.fits.fit import FitModel, Fitted, Holdout
     from trnspec.perf.calibration.fits.prior import FitPrior
-    from trnspec.yaml import Document
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""

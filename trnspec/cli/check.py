@@ -10,13 +10,12 @@ from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents, path_list
 from trnspec.cli.help import documented
 from trnspec.cli.render import colored, emit, format_option, width
-from trnspec.text_table import Column, table, wrapped
+from trnspec.text_table import Block, Cell, Column, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.checks.reconcile.judge import Judgement
-    from trnspec.text_table import Block, Cell
 
 
 @documented(

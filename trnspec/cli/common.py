@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,8 +12,6 @@ from trnspec.cli.help import option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.graph.graph import Graph
     from trnspec.loading.rewriting import TextFile

@@ -23,7 +23,7 @@ from trnspec.model.reflection import dotted, is_extensive, spread
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Interval, render
-from trnspec.quantities.units import UNITS, Dimension
+from trnspec.quantities.units import UNITS, Dimension, Unit
 from trnspec.text_table import Block, Cell, Column, Number, TextTable, table, wrapped
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.quantities.units import Unit
 
 
 @frozen

@@ -21,14 +21,13 @@ from trnspec.cli.render import SCREEN, VERDICTS, colored, formats, full_option, 
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
 from trnspec.loading.pipeline import link, load_document
-from trnspec.text_table import Column, markdown, rendered, table, wrapped
+from trnspec.text_table import Block, Column, markdown, rendered, table, wrapped
 from trnspec.yaml import Document, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from trnspec.plugins.api import Registry
-    from trnspec.text_table import Block
 
 
 @documented(

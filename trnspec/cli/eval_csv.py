@@ -11,7 +11,7 @@ from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.result import Table as Rows
 from trnspec.evaluation.summary import SYNONYMS, label
-from trnspec.evaluation.sweeps import FigureValue
+from trnspec.evaluation.sweeps import FigureValue, Row
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, TextTable, table
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from trnspec.cli.request import EvalRequest
-    from trnspec.evaluation.sweeps import Row
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""

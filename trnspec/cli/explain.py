@@ -14,17 +14,15 @@ from trnspec.builtin import plugin
 from trnspec.cli.complete import topics
 from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option, versioned_json, width
-from trnspec.diagnostics import did_you_mean, present_id
+from trnspec.diagnostics import Code, did_you_mean, present_id
 from trnspec.errors import UsageError
-from trnspec.plugins.api import Registry
+from trnspec.plugins.api import Kind, Registry
 from trnspec.text_table import Column, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.diagnostics import Code
     from trnspec.model.reflection import Field
-    from trnspec.plugins.api import Kind
     from trnspec.quantities.units import UnitTable
 
 _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")

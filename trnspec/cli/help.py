@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from trnspec.text_table import folded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 F = TypeVar("F", bound=Callable[..., Any])
 

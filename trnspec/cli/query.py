@@ -12,7 +12,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import path_list
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, width
-from trnspec.graph.provenance import figures
+from trnspec.graph.provenance import Stated, figures
 from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.views import DocumentView
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
     from trnspec.graph.values import PathValue
 
 

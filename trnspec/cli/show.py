@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +21,6 @@ from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, TextTable, plural, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.graph.totals import Sum
     from trnspec.model.document import Node

@@ -17,7 +17,7 @@ from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import FormatName
 from trnspec.cli.help import NamedPath, documented, option
-from trnspec.diagnostics import Report, Severity
+from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_among, documents_in, root_of
 from trnspec.loading.selection import STDIN
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trnspec.checks.runner import Checked
-    from trnspec.diagnostics import Diagnostic
     from trnspec.loading.store import DocumentStore
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
 
-from trnspec.graph.graph import cached_by_graph, references
+from trnspec.graph.graph import Graph, cached_by_graph, references
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.kinds import kind_of
@@ -22,7 +22,6 @@ from trnspec.model.reflection import value_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from trnspec.graph.graph import Graph
     from trnspec.yaml import Path
 
 T = TypeVar("T")

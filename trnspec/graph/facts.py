@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import ConflictingValue, Stated, cited, conflicting, figures, inherited
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -30,7 +30,6 @@ from trnspec.quantities.display import interval_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.feature import Feature
     from trnspec.model.ref import Ref

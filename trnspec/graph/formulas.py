@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.graph.graph import figure_at, references
+from trnspec.graph.graph import Graph, figure_at, references
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, steps_of, value_at
 from trnspec.model.renames import current
@@ -16,7 +16,6 @@ from trnspec.quantities.formula import FormulaError, evaluate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.quantities.quantity import Interval
     from trnspec.yaml import Path

@@ -19,7 +19,7 @@ from trnspec.diagnostics import Location, did_you_mean, in_plugin
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Node
 from trnspec.model.kinds import BUILTIN
-from trnspec.model.ref import target_word
+from trnspec.model.ref import Ref, target_word
 from trnspec.model.reflection import FigureShape, RefShape, figures_of, leaves, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
@@ -28,7 +28,6 @@ from trnspec.yaml import Path, Place, Problem
 
 if TYPE_CHECKING:
     from trnspec.model.figure import Figure
-    from trnspec.model.ref import Ref
 
 T = TypeVar("T")
 P = ParamSpec("P")

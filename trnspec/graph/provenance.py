@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.evidence import UsedFigure
-from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.graph import Graph, cached_by_graph, figure_at
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, dotted, spread, value_at, with_value
@@ -18,7 +18,6 @@ from trnspec.short_repr import abbreviated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.source import Source
     from trnspec.text_table import Block

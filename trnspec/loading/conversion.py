@@ -17,7 +17,7 @@ from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKe
 from cattrs.gen import make_dict_structure_fn, override
 
 from trnspec.errors import QuantityError
-from trnspec.loading.values import flag, named, number, one_of, quantity, text
+from trnspec.loading.values import Build, flag, named, number, one_of, quantity, text
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
@@ -39,11 +39,9 @@ from trnspec.model.reflection import (
 from trnspec.model.rounded import RoundedCount
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
-from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
 if TYPE_CHECKING:
-    from trnspec.loading.values import Build
-    from trnspec.quantities.units import Dimension
     from trnspec.yaml import Path
 
 Hook = Callable[[Any, Any], Any]

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from trnspec.errors import UsageError
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.kinds import BUILTIN
-from trnspec.yaml import ReadingLimits, read_bytes
+from trnspec.yaml import Path, ReadingLimits, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from trnspec.plugins.api import Kind
-    from trnspec.yaml import Path
 
 SUFFIXES = (".yaml", ".yml")
 

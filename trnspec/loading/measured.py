@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,6 @@ from trnspec.yaml import Place
 from trnspec.yaml.text import UNSAFE, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from trnspec.model.measurements import Measurements
 
 

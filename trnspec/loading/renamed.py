@@ -26,14 +26,13 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
 from trnspec.plugins.failures import call_seconds, contained, described
-from trnspec.yaml import Document, Places, Problem
+from trnspec.yaml import Document, Path, Places, Problem
 from trnspec.yaml.edits import joined, renaming, replacement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trnspec.plugins.api import Kind
-    from trnspec.yaml import Path
     from trnspec.yaml.document import Edit
 
 DEPRECATED = "TRN057"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import field, frozen
 
@@ -14,9 +14,6 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from typing import TypeAlias
-
     from trnspec.loading.settings import Settings
 
     Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

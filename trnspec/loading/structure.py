@@ -10,12 +10,11 @@ from trnspec.loading.conversion import converter, rejections_of
 from trnspec.model.document import API_VERSIONS, Claim, Metadata, Node
 from trnspec.model.reflection import shape_of, unless_announced
 from trnspec.quantities.units import UNITS, UnitTable
-from trnspec.yaml import Path
+from trnspec.yaml import Document, Json, Path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.yaml import Document, Json
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from trnspec.model.reflection import (
     shape_in_document,
     shape_of,
 )
-from trnspec.yaml import Place
+from trnspec.yaml import Document, Edit, Path, Place
 from trnspec.yaml.edits import item
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from trnspec.lsp.positions import Spot, TextLines
     from trnspec.plugins.api import Registry
-    from trnspec.yaml import Document, Edit, Path
 
 _SPELLINGS = re.compile(r"did you mean (.*)\?")
 _UNIT = re.compile(r'unknown unit "([^"]+)"')

@@ -14,20 +14,18 @@ from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.runner import apply_waivers, check, finished, run
-from trnspec.diagnostics import Diagnostic
+from trnspec.diagnostics import Diagnostic, Location
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import LoadResult, link, text_at
 from trnspec.loading.settings import Settings
-from trnspec.yaml import Problem
+from trnspec.yaml import Document, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from trnspec.diagnostics import Location
     from trnspec.lsp.documents import OpenDocuments, Surroundings
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule
-    from trnspec.yaml import Document
 
 _STALE_WAIVER = "TRN304"
 """Known only after every rule has run."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Place
+from trnspec.yaml import Path, Place
 
 _KEY = re.compile(r"""(?P<quote>["']?)(?P<key>[\w.-]+)(?P=quote)[ \t]*:(?=[ \t]|$)""")
 _LINE = re.compile(r"(?P<indent> *)(?P<dashes>(?:- +)*(?:-$)?)(?P<rest>.*)")

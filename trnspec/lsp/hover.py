@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.graph.facts import facts
-from trnspec.graph.graph import references
+from trnspec.graph.facts import Fact, facts
+from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import Stated
 from trnspec.graph.totals import total
 from trnspec.lsp.fields import TOP, described, field_at
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.diagnostics import Code
-    from trnspec.graph.facts import Fact
-    from trnspec.graph.graph import Graph
     from trnspec.lsp.positions import Spot
     from trnspec.model.document import Node
     from trnspec.quantities.units import UnitTable

@@ -8,12 +8,11 @@ from attrs import evolve
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from trnspec.diagnostics import Severity
+from trnspec.diagnostics import Code, Diagnostic, Location, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from trnspec.diagnostics import Code, Diagnostic, Location
     from trnspec.lsp.positions import TextLines
 
 SOURCE = "trnspec"

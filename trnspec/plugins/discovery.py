@@ -31,12 +31,11 @@ from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
-from trnspec.quantities.units import UNITS
+from trnspec.quantities.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trnspec.quantities.units import UnitTable
 
 SECONDS = 2.0
 """Seconds that the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS is set."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -22,7 +22,6 @@ from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Repo
 from trnspec.plugins.failures import TimeLimitError, call_seconds, contained, described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from importlib.metadata import EntryPoint
 
     from trnspec.model.reflection import Shape

@@ -9,11 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from trnspec.errors import QuantityError
-from trnspec.quantities.units import Dimension
+from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
     from trnspec.quantities.amount import Amount
-    from trnspec.quantities.units import Unit
 
 _QUOTIENTS: dict[tuple[Dimension, Dimension], Dimension] = {
     (Dimension.FLOP_RATE, Dimension.BANDWIDTH): Dimension.INTENSITY,

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.yaml.document import Edit, LineTable, Place
+from trnspec.yaml.document import Document, Edit, LineTable, Path, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from trnspec.yaml.document import Document, Path
 
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:

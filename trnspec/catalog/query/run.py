@@ -38,14 +38,13 @@ from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
-from trnspec.text_table import Column, InNotebook, rendered, table
+from trnspec.text_table import Block, Column, InNotebook, rendered, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.text_table import Block
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

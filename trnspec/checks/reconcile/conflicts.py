@@ -11,7 +11,7 @@ from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, 
 from trnspec.checks.reconcile.relations import AGREES, failing, sums_of
 from trnspec.checks.reconcile.sites import PartsTerm, Site, claimed
 from trnspec.checks.reconcile.suspects import Suspect, precedence
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import claims_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.model.source import Source
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.checks.reconcile.hints import Budget
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 _EITHER = ("rounding", "truncation", "part-for-whole", "whole-for-part")

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.relations import is_supported
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.graph import Graph, cached_by_graph, figure_at
 from trnspec.graph.provenance import claims_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

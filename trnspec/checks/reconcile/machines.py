@@ -15,10 +15,10 @@ from attrs import evolve, frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.fabrics import fabric
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import credited_source
 from trnspec.graph.quotes import upper_power
-from trnspec.loading.host.machine import HostMachine
+from trnspec.loading.host.machine import Accelerator, HostMachine
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
@@ -29,8 +29,6 @@ from trnspec.topology.fabric import FabricGraph, TopologyError, asymmetries
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.host.machine import Accelerator
     from trnspec.model.document import Node
 
 Outcome = Literal["agrees", "differs", "not reported", "not stated"]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.checks.reconcile.audit import Disagreement
-from trnspec.graph.facts import facts
+from trnspec.graph.facts import Fact, facts
 from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import RANKS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.graph.facts import Fact
     from trnspec.graph.graph import Graph
 
 _SETTLED = frozenset({"agrees", "rounded"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.composition import chips
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.graph.provenance import claims_at, source_of
 from trnspec.graph.quotes import draws, region_of
 from trnspec.model.chip import Chip
@@ -27,9 +27,6 @@ from trnspec.quantities.units import Dimension
 from trnspec.text_table import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
     from trnspec.model.server import Server
 
 Range = tuple[float, float]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from trnspec.graph.composition import (
     word,
 )
 from trnspec.graph.formulas import value_of
-from trnspec.graph.graph import ONE, cached_by_graph, directed, figure_at
+from trnspec.graph.graph import ONE, Graph, cached_by_graph, directed, figure_at
 from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -49,10 +50,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.formula import FormulaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref

@@ -19,7 +19,7 @@ from attrs import define, field, fields, frozen, has
 from trnspec.checks.reconcile.lookalikes import relatives_agree
 from trnspec.checks.reconcile.relations import agrees_with_formula, failing, relations
 from trnspec.checks.reconcile.sites import Relation, Site
-from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.graph import Graph, cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
 from trnspec.model.ref import Ref
 from trnspec.model.source import RANKS
@@ -29,7 +29,6 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 Key = tuple[str, Path, int | None]

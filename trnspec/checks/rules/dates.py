@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import at, cached_by_graph, figure_at
+from trnspec.graph.graph import Graph, at, cached_by_graph, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
@@ -24,7 +24,6 @@ from trnspec.quantities.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path

@@ -12,8 +12,17 @@ from attrs import frozen
 
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.graph.composition import chips
-from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import DTYPES, MeasuredTable, TableError, is_stated, number, table_of, used_rows
+from trnspec.graph.graph import Graph, cached_by_graph
+from trnspec.loading.measured import (
+    DTYPES,
+    MeasuredRow,
+    MeasuredTable,
+    TableError,
+    is_stated,
+    number,
+    table_of,
+    used_rows,
+)
 from trnspec.model.annotations import DATE_PATTERN, NAME_PATTERN
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
@@ -28,8 +37,6 @@ from trnspec.yaml import Place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.measured import MeasuredRow
 
 _DATA = ("spec", "data")
 _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")

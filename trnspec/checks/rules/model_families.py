@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at, cached_by_graph
+from trnspec.graph.graph import Graph, at, cached_by_graph
 from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, shape_at, spread, value_at
 from trnspec.model.sourced import origin_of
 from trnspec.model.transformers.contradictions import contradictions, layers_of
@@ -19,7 +19,6 @@ from trnspec.plugins.api import Finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

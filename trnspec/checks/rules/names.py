@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity, did_you_mean
-from trnspec.graph.graph import at, cached_by_graph
+from trnspec.graph.graph import Graph, at, cached_by_graph
 from trnspec.loading.files import misplacements
 from trnspec.model.calibration import Calibration
 from trnspec.model.chip import Chip
@@ -29,7 +29,6 @@ from trnspec.plugins.api import Finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 

@@ -10,7 +10,7 @@ from trnspec.checks.reconcile.hypotheses import with_comma
 from trnspec.checks.reconcile.relations import EVERY_RATE
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at, cached_by_graph
+from trnspec.graph.graph import Graph, at, cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
@@ -20,7 +20,6 @@ from trnspec.quantities.quantity import Interval, Quantity, render
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

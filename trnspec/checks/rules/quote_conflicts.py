@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.quotes import likely_cause, market, powers
 from trnspec.checks.reconcile.suspects import blamed
-from trnspec.graph.graph import at
+from trnspec.graph.graph import Graph, at
 from trnspec.model.quotes import Price
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.diagnostics import Location
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

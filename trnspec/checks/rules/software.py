@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from trnspec.graph.graph import at
+from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
 from trnspec.model.software import Software
 from trnspec.plugins.api import Finding, rule
@@ -15,7 +15,6 @@ from trnspec.plugins.api import Finding, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
 _PHASES = ("beta", "supported", "maintenance", "ended")

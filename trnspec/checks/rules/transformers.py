@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at
+from trnspec.graph.graph import Graph, at
 from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, value_at, with_value
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
@@ -23,7 +23,6 @@ from trnspec.quantities.quantity import Interval, significant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.yaml import Path

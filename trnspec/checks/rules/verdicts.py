@@ -11,19 +11,17 @@ from trnspec.checks.reconcile.relations import sums_of
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
-from trnspec.graph.graph import at
+from trnspec.graph.graph import Graph, at
 from trnspec.model.reflection import dotted, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
-from trnspec.quantities.units import Dimension
+from trnspec.quantities.units import Dimension, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
 

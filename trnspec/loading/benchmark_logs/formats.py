@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -12,9 +11,6 @@ from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs import collectives, serving, training
 from trnspec.loading.benchmark_logs.log import Cells, Log  # read at run time
 from trnspec.loading.measured import csv_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 WARMUP = 5
 """Steps at the beginning of a training log that are not used by default."""

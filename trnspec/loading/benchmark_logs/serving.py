@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trnspec.loading.benchmark_logs.log import shown, whole
-
-if TYPE_CHECKING:
-    from trnspec.loading.benchmark_logs.log import Cells, Log
+from trnspec.loading.benchmark_logs.log import Cells, Log, shown, whole
 
 _PER_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3}
 

@@ -12,12 +12,11 @@ from math import prod
 from statistics import median
 from typing import TYPE_CHECKING
 
-from trnspec.loading.benchmark_logs.log import Cells, number, shown
+from trnspec.loading.benchmark_logs.log import Cells, Log, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.loading.benchmark_logs.log import Log
 
 _MEGATRON_STEP = re.compile(r"\biteration\s+(\d+)/\s*\d+ \|(.*)")
 _MEGATRON_MEMORY = re.compile(r"memory \(MB\) \|.*?\bmax allocated: ([\d.]+)")

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.yaml import Edit, Problem, read_text
+from trnspec.yaml import Document, Edit, Path, Problem, read_text
 from trnspec.yaml.edits import apply, removal
 from trnspec.yaml.layout import comments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.yaml import Document, Path
 
 _KEY = "sources"
 

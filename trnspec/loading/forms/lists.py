@@ -10,13 +10,12 @@ from trnspec.loading.forms.part import metadata_of
 from trnspec.loading.forms.platforms import server_documents
 from trnspec.loading.forms.price_rows import documents_in_rows
 from trnspec.model.reflection import dotted
-from trnspec.yaml import Problem
+from trnspec.yaml import Document, Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from trnspec.model.document import Node
-    from trnspec.yaml import Document, Path
 
 
 def documents_in_list(node: Node[Any], rejected: Collection[int | str]) -> Iterator[Document]:

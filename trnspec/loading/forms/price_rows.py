@@ -9,16 +9,14 @@ from trnspec.errors import UsageError
 from trnspec.loading.forms.part import metadata_of, part
 from trnspec.loading.structure import plain
 from trnspec.model.document_text import document_text, flow_text
-from trnspec.model.quotes import PriceRow, PriceType
+from trnspec.model.quotes import Price, PriceRow, PriceType
 from trnspec.model.reflection import fields_of
-from trnspec.yaml import Problem
+from trnspec.yaml import Document, Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from trnspec.model.document import Node
-    from trnspec.model.quotes import Price
-    from trnspec.yaml import Document, Path
 
 _RANGE = ("days", "low", "mean", "high")
 

@@ -48,14 +48,13 @@ from trnspec.model.renames import renames
 from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.quantities.units import UNITS, Dimension, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem, ReadingLimits
 from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Kind
-    from trnspec.quantities.units import Dimension
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import Export
-from trnspec.plugins.api import loaded
+from trnspec.plugins.api import Exporter, Function, loaded
 from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import called
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.plugins.api import Exporter, Function
 
 
 def exporter(format: str) -> Exporter:

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
-from trnspec.output.exporters.exported import ExportError
+from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.output.exporters.link_table import adapters, out_of_a_chip
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.text_table import visible
-from trnspec.topology.shapes import GridAxis
+from trnspec.topology.shapes import GridAxis, GridShape, Hypercube
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.output.exporters.link_table import LinkTable
     from trnspec.topology.fabric import FabricGraph
-    from trnspec.topology.shapes import GridShape, Hypercube
     from trnspec.topology.switched import Switched
 
 STYLE = """\

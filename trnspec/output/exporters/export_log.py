@@ -8,7 +8,7 @@ from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.model.reflection import FigureShape, dotted, shape_at
-from trnspec.output.exporters.exported import Export, ExportAssumption, ExportError, Used
+from trnspec.output.exporters.exported import Export, ExportAssumption, ExportError, Reason, Used
 from trnspec.quantities.quantity import Qualifier
 from trnspec.quantities.units import UNITS, Dimension
 from trnspec.text_table import escape
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Reason
 
 Number = int | float
 

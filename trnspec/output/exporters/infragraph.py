@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from trnspec.output.exporters.export_log import ExportLog, in_unit
-from trnspec.output.exporters.exported import ExportError
+from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.output.exporters.link_table import (
     BETWEEN,
     DIRECT,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
     from trnspec.topology.fabric import FabricGraph
 
 _HEAD = "Infrastructure of InfraGraph, written by trnspec from checked figures."

@@ -13,7 +13,7 @@ from trnspec.graph.graph import directed
 from trnspec.model.link import Link
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Network
-from trnspec.output.exporters.export_log import HALF
+from trnspec.output.exporters.export_log import HALF, ExportLog
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric as Declared
     from trnspec.model.fabric import Topology
-    from trnspec.output.exporters.export_log import ExportLog
 
 WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
 """The classes of links: within a server, between servers, and direct links that bypass the switches."""

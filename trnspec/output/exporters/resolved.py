@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from trnspec.graph.provenance import figures, scope
+from trnspec.graph.provenance import Stated, figures, scope
 from trnspec.graph.totals import Total, sums
-from trnspec.model.parts import CountRange
+from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.reflection import (
     EitherShape,
     FigureShape,
@@ -28,9 +28,7 @@ from trnspec.output.exporters.exported import Export
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
     from trnspec.model.document import Node
-    from trnspec.model.parts import PartCount
     from trnspec.quantities.quantity import Interval
     from trnspec.yaml import Path
 

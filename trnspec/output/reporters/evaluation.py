@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.evaluation.result import hint
+from trnspec.evaluation.result import Evaluation, hint
 
 if TYPE_CHECKING:
     from trnspec.errors import RefusalError
-    from trnspec.evaluation.result import Evaluation
 
 
 def refusal(error: RefusalError) -> dict[str, str]:

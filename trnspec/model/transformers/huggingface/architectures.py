@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trnspec.model.transformers.huggingface import blocks
-from trnspec.model.transformers.huggingface.parts import dense_before, late_windows
+from trnspec.model.transformers.huggingface.parts import Fields, dense_before, late_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from trnspec.model.transformers.huggingface.config import Config
-    from trnspec.model.transformers.huggingface.parts import Fields
 
 
 def _after_dense(default: int) -> Callable[[Config], int]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from trnspec.model.transformers.huggingface.config import REQUIRED, Config, ConfigError
-from trnspec.model.transformers.model import Attention, Experts, FeedForward
+from trnspec.model.transformers.model import Attention, Experts, FeedForward, Recurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from trnspec.model.transformers.model import Recurrence
 
 Fields = dict[str, Any]
 Bias = Literal["none", "qkv", "all"]
