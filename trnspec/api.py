@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from trnspec.loading.settings import Settings
 from trnspec.yaml import ReadingLimits, read_file, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
     from typing import Any
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path as FilePath
 
 _MARK = ".trnspec-"

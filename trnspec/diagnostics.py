@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import UnknownNameError
 from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Edit, Path, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Severity(enum.IntEnum):

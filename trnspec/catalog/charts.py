@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.text_table import Cell, Column, Number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.graph.totals import Total
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.totals import chips, total
 from trnspec.model.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trnspec.catalog.figure_column import displayed_total, figure_column
@@ -19,8 +20,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.text_table import Block, Cell, Column, TextTable, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.quantities.display import Displayed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,8 +16,6 @@ from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trnspec.checks.runner import Checked
     from trnspec.loading.settings import Settings
 

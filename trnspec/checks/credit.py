@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,7 +20,6 @@ from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from trnspec.graph.graph import Graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from trnspec.yaml.edits import apply
 from trnspec.yaml.layout import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from trnspec.loading.settings import Settings
     from trnspec.model.document import Node
     from trnspec.plugins.api import Registry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,6 @@ from trnspec.model.reflection import dotted
 from trnspec.text_table import Block, Cell, Column, TextTable, escape, plural, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from trnspec.checks.reconcile.machines import MachineComparison
     from trnspec.graph.currency import Age
     from trnspec.graph.graph import Graph

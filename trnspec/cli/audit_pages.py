@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from trnspec.checks.credit import OUTCOMES, credited
@@ -10,7 +11,6 @@ from trnspec.cli.render import emit, width
 from trnspec.text_table import Column, plural, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from trnspec.graph.graph import Graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,8 +10,6 @@ import click
 from trnspec.perf.calibration.document import printed, printed_learned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from trnspec.perf.calibration.fits.fit import Fitted, Holdout
     from trnspec.perf.calibration.measured.case import Skipped
 

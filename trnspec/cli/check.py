@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,6 @@ from trnspec.cli.render import colored, emit, format_option, width
 from trnspec.text_table import Block, Cell, Column, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from trnspec.checks.reconcile.judge import Judgement
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from trnspec.quantities.units import UNITS, Dimension, Unit
 from trnspec.text_table import Block, Cell, Column, Number, TextTable, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

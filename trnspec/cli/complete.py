@@ -7,14 +7,13 @@ installed: no plugin is imported, so completion is quick and prints no warnings.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from trnspec.loading.files import documents_in, shipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import click
 
     from trnspec.plugins.api import Registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from trnspec.text_table import Block, Column, markdown, rendered, table, wrapped
 from trnspec.yaml import Document, read_file, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from trnspec.plugins.api import Registry
 
 

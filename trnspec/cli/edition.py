@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from trnspec.loading.files import shipped
 from trnspec.text_table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.graph.graph import Graph
 
 _CATALOG = option("--catalog DIR root", "Catalog", "Use the editions of this catalog instead of the shipped one.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,6 @@ from trnspec.evaluation.result import command as suggested
 from trnspec.text_table import Column, TextTable, csv, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from trnspec.plugins.api import Evaluator
 
 

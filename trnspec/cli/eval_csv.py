@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -17,8 +18,6 @@ from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, TextTable, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from trnspec.cli.request import EvalRequest
 
 KIND = " kind"

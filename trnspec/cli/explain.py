@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -20,8 +21,6 @@ from trnspec.plugins.api import Kind, Registry
 from trnspec.text_table import Column, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.reflection import Field
     from trnspec.quantities.units import UnitTable
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +15,6 @@ from trnspec.yaml import ReadingLimits, read_text
 from trnspec.yaml.layout import LayoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.plugins.api import Kind
 
 

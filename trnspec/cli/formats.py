@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from trnspec.plugins.selection import ONLY, REPORT, TRACEBACK
 from trnspec.text_table import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from click.shell_completion import CompletionItem
 
     from trnspec.plugins.api import Exporter, Registry, Reporter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,8 +35,6 @@ from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node

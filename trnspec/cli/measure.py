@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from trnspec.errors import UnknownNameError, UsageError
 from trnspec.text_table import Column, plural, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.measure.comparison import ComparedRows
     from trnspec.measure.device import Device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from trnspec.plugins.scaffold.writer import KINDS
 from trnspec.text_table import Column, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.plugins.api import Function, Plugin
     from trnspec.plugins.discovery import Discovery, Record
 

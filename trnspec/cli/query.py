@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +20,6 @@ from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.views import DocumentView
     from trnspec.graph.graph import Graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,8 +23,6 @@ from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Block, TextTable, csv, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.scenarios import ResolvedScenario, ScenarioOutcome
     from trnspec.graph.graph import Graph

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from trnspec.cli.render import format_option, full_option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Executor
 
     from trnspec.catalog.catalog import Catalog

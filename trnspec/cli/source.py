@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +17,6 @@ from trnspec.model.source import RANKS, Source
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.model.document import Node
 
 

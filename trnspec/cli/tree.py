@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,8 +23,6 @@ from trnspec.model.reflection import ObjectShape, leaves, value_at
 from trnspec.text_table import Block, Cell, TextTable, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -25,8 +26,6 @@ from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render, use_color
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.checks.runner import Checked
     from trnspec.loading.store import DocumentStore
 

@@ -7,6 +7,7 @@ depends on it is ``None``; a partial result is never returned.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
@@ -20,8 +21,6 @@ from trnspec.model.ref import Ref
 from trnspec.model.reflection import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from trnspec.yaml import Path
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -18,8 +19,6 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

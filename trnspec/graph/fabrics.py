@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.composition import chips
@@ -13,8 +14,6 @@ from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric as Declared
     from trnspec.model.fabric import Topology

@@ -5,6 +5,7 @@ The commands ``show``, ``compare`` and ``source`` print these.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -28,8 +29,6 @@ from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from trnspec.model.document import Node
     from trnspec.model.feature import Feature
     from trnspec.model.ref import Ref

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import did_you_mean
@@ -14,8 +15,6 @@ from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
     from trnspec.quantities.quantity import Interval
     from trnspec.yaml import Path

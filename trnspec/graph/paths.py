@@ -6,6 +6,7 @@ parts; ``chip.memory.capacity`` of a server is that of one chip again, and ``sta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -46,8 +47,6 @@ from trnspec.model.source import Source
 from trnspec.quantities.amount import Amount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.quantities.units import Dimension
     from trnspec.yaml import Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import Graph, cached_by_graph
@@ -14,8 +15,6 @@ from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -16,8 +17,6 @@ from trnspec.model.sourced import origin_of
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.model.document import Node
     from trnspec.model.source import Source
     from trnspec.text_table import Block

@@ -5,6 +5,7 @@ What adds up is marked ``Extensive()`` in the class of the part; :mod:`trnspec.g
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,6 @@ from trnspec.quantities.quantity import Interval, Qualifier, render
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.quantities.units import Unit
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from trnspec.model.kinds import BUILTIN
 from trnspec.yaml import Path, ReadingLimits, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
     from trnspec.plugins.api import Kind
 
 SUFFIXES = (".yaml", ".yml")

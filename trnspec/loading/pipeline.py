@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -28,8 +29,6 @@ from trnspec.yaml import Document, Path, Problem
 from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from trnspec.plugins.api import Kind, Registry
 
 

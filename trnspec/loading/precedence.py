@@ -5,6 +5,7 @@ A document of a plugin may have the name of a built-in one only if it lists ever
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from trnspec.plugins.selection import CORE, REPORT
 from trnspec.yaml import Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from trnspec.diagnostics import Diagnostic
     from trnspec.model.document import Node
     from trnspec.plugins.api import Registry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -30,8 +31,6 @@ from trnspec.yaml import Document, Path, Places, Problem
 from trnspec.yaml.edits import joined, renaming, replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.plugins.api import Kind
     from trnspec.yaml.document import Edit
 

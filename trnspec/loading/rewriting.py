@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from trnspec.yaml import ReadingLimits, read_bytes, read_text
 from trnspec.yaml.layout import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from trnspec.plugins.api import Kind
 
 _BOM = b"\xef\xbb\xbf"

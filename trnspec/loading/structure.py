@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
@@ -11,10 +12,6 @@ from trnspec.model.document import API_VERSIONS, Claim, Metadata, Node
 from trnspec.model.reflection import shape_of, unless_announced
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 T = TypeVar("T")
 

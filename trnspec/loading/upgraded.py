@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trnspec.model.document_text import entry_text, flow_text
 from trnspec.yaml import Document, Edit, Path, read_text
 from trnspec.yaml.edits import apply, joined, line_end_of, next_line, removal, renaming
 from trnspec.yaml.layout import LayoutError, comments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def upgrade_edit(document: Document, data: Mapping[str, Any]) -> Edit | None:

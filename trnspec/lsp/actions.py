@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from trnspec.yaml import Document, Edit, Path, Place
 from trnspec.yaml.edits import item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.lsp.positions import Spot, TextLines
     from trnspec.plugins.api import Registry
 

@@ -8,6 +8,7 @@ where the values are now, unless the value itself was edited.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -21,8 +22,6 @@ from trnspec.loading.settings import Settings
 from trnspec.yaml import Document, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from trnspec.lsp.documents import OpenDocuments, Surroundings
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -29,8 +30,6 @@ from trnspec.model.reflection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Registry
     from trnspec.quantities.units import UnitTable

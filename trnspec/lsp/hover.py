@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.facts import Fact, facts
@@ -15,8 +16,6 @@ from trnspec.model.reflection import dotted, spread, steps_of, value_at
 from trnspec.model.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.diagnostics import Code
     from trnspec.lsp.positions import Spot
     from trnspec.model.document import Node

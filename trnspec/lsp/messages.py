@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -11,8 +12,6 @@ from pygls.uris import from_fs_path
 from trnspec.diagnostics import Code, Diagnostic, Location, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from trnspec.lsp.positions import TextLines
 
 SOURCE = "trnspec"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -15,8 +16,6 @@ from trnspec.model.reflection import spread
 from trnspec.yaml import Document, Path, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.lsp.positions import Spot
     from trnspec.model.document import Node
 

@@ -11,6 +11,7 @@ import gc
 import logging
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -37,8 +38,6 @@ from trnspec.yaml import Document, Place
 from trnspec.yaml.layout import LayoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.lsp.navigation import TextLocation
 
 IDLE = 0.25

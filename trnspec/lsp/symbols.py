@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -9,8 +10,6 @@ from lsprotocol import types
 from trnspec.yaml import Document, Path, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.lsp.positions import TextLines
 
 _FIGURE = {"value", "source", "where", "derived", "check", "note"}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trnspec.model.document import API_VERSION
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, fields_of
 from trnspec.yaml.scalars import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _WIDTH = 120
 

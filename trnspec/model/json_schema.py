@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSIONS, Claim, Metadata
@@ -38,9 +39,6 @@ from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from trnspec.model.figure import Figure
@@ -9,8 +10,6 @@ from trnspec.model.reflection import EitherShape, FigureShape, MapShape, ObjectS
 from trnspec.model.sourced import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from trnspec.yaml import Path
 
 ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")

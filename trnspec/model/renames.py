@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trnspec.model.figure import Figure
@@ -26,8 +27,6 @@ from trnspec.model.reflection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from trnspec.yaml import Path
 
 

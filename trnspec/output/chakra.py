@@ -6,16 +6,14 @@ numbers of fields and of values are those of version 0.0.4 of the format.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.errors import library
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 VERSION = "0.0.4"
 _COLLECTIVES = {"all-reduce": 0, "all-gather": 2, "all-to-all": 6, "reduce-scatter": 7}

@@ -11,8 +11,8 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
@@ -32,10 +32,6 @@ from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.quantities.units import UNITS, UnitTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 SECONDS = 2.0
 """Seconds that the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS is set."""

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,6 @@ from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.selection import CORE, TRACEBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
     from traceback import FrameSummary
 
 T = TypeVar("T")

@@ -7,13 +7,10 @@ variables, so that two threads of one process can use different plugins.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from attrs import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 GROUP = "trnspec.plugins"
 """The entry-point group whose objects are plugins."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, log10
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.quantities.quantity import Interval, Quantity, render
 from trnspec.quantities.units import Unit, UnitTable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _READABLE = (Fraction(1, 10), Fraction(10_000))
 """The published unit is kept while all values are in this range of it."""

@@ -6,7 +6,8 @@ import bisect
 import re
 import sys
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeAlias
 
 from attrs import define, field
 
@@ -14,9 +15,6 @@ from trnspec.yaml.document import Json, LineTable, Path, Place, Places, Position
 from trnspec.yaml.scalars import NUMBER_STARTS, WORDS, OutOfRange, doubt, resolve
 from trnspec.yaml.syntax import lacks_space
 from trnspec.yaml.text import BIDI, INVISIBLE, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class UnreadableError(Exception):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from attrs import evolve
 
 from trnspec.yaml.document import Document, Edit, LineTable, Path, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:

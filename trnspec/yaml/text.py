@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trnspec.yaml.document import Json, LineTable, Path, Place, Problems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break for some parsers only.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")

@@ -6,6 +6,7 @@ The rules, with their reasons, are in ``docs/reference/dates.md``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -39,8 +40,6 @@ from trnspec.quantities.quantity import Quantity, parse_or_none
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from trnspec.model.annotations import Pattern
     from trnspec.quantities.units import UnitTable
 

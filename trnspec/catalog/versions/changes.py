@@ -6,6 +6,7 @@ An assumed figure has no source: it is marked as derived from the written value,
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -19,8 +20,6 @@ from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, 
 from trnspec.model.renames import current
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ See ``docs/reference/overlay.md``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -19,8 +20,6 @@ from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.yaml import Document, Path, Place, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from trnspec.model.document import Node
 
 KEYS = ("change", "add")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
@@ -21,8 +22,6 @@ from trnspec.quantities.quantity import Interval, Quantity, render
 from trnspec.text_table import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from trnspec.quantities.quantity import Quantity
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.checks.reconcile.hints import Budget
     from trnspec.model.document import Node
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
@@ -26,8 +27,6 @@ from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, re
 from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from trnspec.checks.reconcile.suspects import Suspect
 
 

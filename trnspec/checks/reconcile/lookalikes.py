@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -17,7 +18,6 @@ from trnspec.quantities.quantity import Qualifier, Quantity
 from trnspec.text_table import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from fractions import Fraction
 
     from trnspec.model.document import Node

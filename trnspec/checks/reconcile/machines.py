@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,8 +28,6 @@ from trnspec.topology.compare import difference
 from trnspec.topology.fabric import FabricGraph, TopologyError, asymmetries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from trnspec.model.document import Node
 
 Outcome = Literal["agrees", "differs", "not reported", "not stated"]

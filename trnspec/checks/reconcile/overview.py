@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -15,8 +16,6 @@ from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import RANKS, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.graph.graph import Graph
 
 _SETTLED = frozenset({"agrees", "rounded"})

@@ -6,6 +6,7 @@ is computed from another one with a fixed factor is wrong in the cases listed he
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import Interval, Quantity, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil
@@ -27,8 +28,6 @@ from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
     from trnspec.model.document import Node
 
 Key = tuple[str, Path, int | None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,6 @@ from trnspec.quantities.dates import compared
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from trnspec.quantities.dates import compared, date_of
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path

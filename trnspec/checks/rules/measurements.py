@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -33,10 +33,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.units import UNITS, Dimension
 from trnspec.yaml import Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _DATA = ("spec", "data")
 _UNITLESS = ("1", "%", "tokens", "tokens/s", "sequences/s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

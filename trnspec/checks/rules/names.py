@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Quantity, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

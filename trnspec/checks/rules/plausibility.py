@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,6 @@ from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import render, significant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

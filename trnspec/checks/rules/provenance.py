@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,6 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.quotes import likely_cause, market, powers
@@ -12,8 +13,6 @@ from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.diagnostics import Location
     from trnspec.model.document import Node
     from trnspec.yaml import Path

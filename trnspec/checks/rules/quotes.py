@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.quotes import OF_PACKAGE
@@ -17,8 +18,6 @@ from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path

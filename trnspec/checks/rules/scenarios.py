@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trnspec.model.scenarios import Scenarios
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,6 @@ from trnspec.model.software import Software
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
 
 _PHASES = ("beta", "supported", "maintenance", "ended")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.diagnostics import Location
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric, Topology

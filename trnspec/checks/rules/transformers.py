@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, significant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from trnspec.model.document import Node
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.yaml import Path

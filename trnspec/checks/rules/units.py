@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from trnspec.yaml.document import Edit
 from trnspec.yaml.edits import item, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.figure import Figure

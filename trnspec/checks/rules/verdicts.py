@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension, UnitTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 

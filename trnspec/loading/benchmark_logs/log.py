@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.loading import measured
 from trnspec.short_repr import ShortRepr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Cells = dict[str, str]
 """The cells of one row by column; columns that the file does not state are missing."""

@@ -7,16 +7,12 @@ the row has the median of the rest, and a note with the number of steps that wer
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from statistics import median
-from typing import TYPE_CHECKING
 
 from trnspec.loading.benchmark_logs.log import Cells, Log, number, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _MEGATRON_STEP = re.compile(r"\biteration\s+(\d+)/\s*\d+ \|(.*)")
 _MEGATRON_MEMORY = re.compile(r"memory \(MB\) \|.*?\bmax allocated: ([\d.]+)")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attrs import evolve
 
 from trnspec.yaml import Document, Edit, Path, Problem, read_text
 from trnspec.yaml.edits import apply, removal
 from trnspec.yaml.layout import comments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _KEY = "sources"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.forms.part import metadata_of, part
@@ -12,8 +13,6 @@ from trnspec.model.document_text import document_text, entry_text
 from trnspec.model.reflection import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     from trnspec.yaml import Document, Path
 
 _OF_METADATA = ("name", "source", "note")

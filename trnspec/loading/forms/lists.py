@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.files import misplacements
@@ -13,8 +14,6 @@ from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
     from trnspec.model.document import Node
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -9,8 +10,6 @@ from attrs import evolve
 from trnspec.model.document import API_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.yaml import Document, Path, Problem
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.loading.forms.part import metadata_of, part
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from trnspec.yaml import Document, Path
 
 _PATHS: Mapping[str, Path] = {

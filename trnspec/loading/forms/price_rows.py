@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from trnspec.errors import UsageError
@@ -14,8 +15,6 @@ from trnspec.model.reflection import fields_of
 from trnspec.yaml import Document, Path, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
     from trnspec.model.document import Node
 
 _RANGE = ("days", "low", "mean", "high")

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from attrs import frozen
 
 from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Accelerator, HostMachine, HostText
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 COMPARED = (
     "connected_to",

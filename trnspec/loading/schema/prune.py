@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.model.kinds import LISTS, kind_of
@@ -18,8 +19,6 @@ from trnspec.model.reflection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from trnspec.yaml import Path
 
 

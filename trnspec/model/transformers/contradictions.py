@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -9,8 +10,6 @@ from attrs import frozen
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model, Pooling
 
 

@@ -7,6 +7,7 @@ imported when it is used.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
@@ -16,8 +17,6 @@ from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import called
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -7,6 +7,7 @@ other keys that its strict reader allows.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
@@ -14,8 +15,6 @@ from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.output.exporters.link_table import adapters, out_of_a_chip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
@@ -15,7 +16,6 @@ from trnspec.output.exporters.link_table import adapter_link, adapters, fabrics,
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from trnspec.graph.graph import Graph

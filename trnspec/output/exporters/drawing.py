@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -16,8 +17,6 @@ from trnspec.text_table import visible
 from trnspec.topology.shapes import GridAxis, GridShape, Hypercube
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from trnspec.output.exporters.link_table import LinkTable
     from trnspec.topology.fabric import FabricGraph
     from trnspec.topology.switched import Switched

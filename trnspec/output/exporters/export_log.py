@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
@@ -14,7 +15,6 @@ from trnspec.quantities.units import UNITS, Dimension
 from trnspec.text_table import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from trnspec.graph.graph import Graph

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
@@ -30,7 +31,6 @@ from trnspec.text_table import escape
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
     from fractions import Fraction
 
     from trnspec.graph.graph import Graph

@@ -7,13 +7,13 @@ The package builds its ``GPUConfig`` from the keys, so other keys are not allowe
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
 from trnspec.output.exporters.link_table import adapters, fabrics, latency, out_of_a_chip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from trnspec.graph.graph import Graph

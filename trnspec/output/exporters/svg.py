@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -16,8 +17,6 @@ from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.output.exporters.exported import Export

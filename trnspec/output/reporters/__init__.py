@@ -7,6 +7,7 @@ registry; each is imported when it is used, so that a run which prints text does
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve
@@ -16,7 +17,6 @@ from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import called
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from trnspec.diagnostics import Location, Report

@@ -12,14 +12,11 @@ Example::
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters.common import tally, title
 from trnspec.text_table import columns_of, escape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _INDENT = "    "
 _TAB = 4

@@ -5,6 +5,7 @@ Defaults and fixed properties are those of the classes of Transformers 5.23.0 (`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from trnspec.model.transformers.huggingface import blocks
 from trnspec.model.transformers.huggingface.parts import Fields, dense_before, late_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from trnspec.model.transformers.huggingface.config import Config
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from attrs import evolve
 
@@ -24,9 +25,6 @@ from trnspec.model.transformers.model import (
     Pooling,
     Recurrence,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def bert(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from trnspec.model.transformers.huggingface.config import REQUIRED, Config, ConfigError
 from trnspec.model.transformers.model import Attention, Experts, FeedForward, Recurrence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 Fields = dict[str, Any]
 Bias = Literal["none", "qkv", "all"]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from trnspec.model.transformers.huggingface.architectures import ARCHITECTURES, NO_LANGUAGE_MODEL, REFUSED
 from trnspec.model.transformers.huggingface.config import PARTS, Config, ConfigError, Imported
 from trnspec.model.transformers.huggingface.parts import decoder
 from trnspec.model.transformers.model import Model
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def imported(config: Mapping[str, Any]) -> Imported:
