@@ -72,6 +72,18 @@ def test_the_first_page_explains_bounds(kind) -> None:
     assert (BOUNDS in " ".join(rendered(page(long), 80).split())) is (kind == "ideal")
 
 
+def test_a_first_page_has_up_to_forty_lines() -> None:
+    lengths = []
+    for number in range(20, 40):
+        rows = Table("t", ("name",), (("a",),) * number, first_rows=99)
+        long = Evaluation(evaluator="x", title="x", answers=(Answer("time", 1.0, "s"),), tables=(rows,))
+        first, whole = (rendered(page(long, full=full), 80).splitlines() for full in (False, True))
+        assert (first == whole) == (len(whole) <= 40)
+        lengths.append(len(first))
+
+    assert (lengths[:6], lengths[-9:]) == ([*range(35, 41)], [40] * 9)
+
+
 @pytest.mark.parametrize(("number", "shown"), [(11, []), (12, []), (13, ["2"]), (40, ["29"])])
 def test_the_first_page_counts_the_assumptions_that_it_leaves_out(number, shown) -> None:
     every = tuple(Assumption(f"a{n}", "1", "unknown", first=True) for n in range(number))

@@ -39,6 +39,7 @@ from trnspec.model.reflection import (
     dotted,
     field_at,
     field_docs,
+    is_extensive,
     leaves,
     shape_at,
     shape_in_document,
@@ -302,3 +303,8 @@ def test_faults_of_parts(part, wrong):
             return (part,)
 
     assert (parts_fault(Spec()).partition(".parts() ")[0] == "Spec") is bool(wrong)
+
+
+def test_values_that_add_up() -> None:
+    paths = ("memory.capacity", "peak.dense.bf16", "cores.count", "memory.nothing", "memory.technology", "launched")
+    assert [True] * 3 + [False] * 3 == [is_extensive(Chip, tuple(path.split("."))) for path in paths]

@@ -18,7 +18,7 @@ from trnspec.evaluators.memory import MemoryQuestion
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.software import SERVING_DEFAULTS
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.perf.frameworks import FRAMEWORKS, PHASES, SERVING, check_framework
+from trnspec.perf.frameworks import FRAMEWORKS, PHASES, SERVING, check_framework, size
 from trnspec.perf.lowering.calibrated import Calibration
 
 ON = {"model": "llama-3.1-8b", "on": "trn2.48xlarge"}
@@ -81,3 +81,10 @@ def test_each_setting_is_a_value_of_an_option_that_is_unset(name):
 
 def test_defaults_are_values_of_options():
     assert {n: OPTIONS[n].check(v) for n, v in SERVING_DEFAULTS.items()} == SERVING_DEFAULTS
+
+
+def test_sizes() -> None:
+    assert [0.0, 4 * 2**30, 5.0, 100.0, 0.5] == [size(t, "x", 100.0) for t in (" 0", "4 GiB", "5%", "100 %", "0.5%")]
+    for text, whole in (("5%", None), ("100.1%", 100.0), ("~4 GiB", None), ("4", None)):
+        with pytest.raises(UsageError, match=r"^x is "):
+            size(text, "x", whole)
