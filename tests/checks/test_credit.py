@@ -1,13 +1,11 @@
 """Credit: values that a page prints, and values that it does not."""
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.programs import Here
 from trnspec.api import graph
 from trnspec.checks.credit import credited, prints
 from trnspec.errors import UsageError
@@ -57,19 +55,6 @@ def test_places(pages) -> None:
     assert found[survey, "neuroncore-v2", share, "16 GiB"] == "line"  # the last of lines 5 to 12
     assert found[api, "trn1.32xlarge", "host.vcpus", "128"] == "line"
     assert found[api, "trn1.2xlarge", "host.vcpus", "8"] == "no"
-
-
-def test_command(pages, tmp_path, monkeypatch, capsys) -> None:
-    here = Here(tmp_path, monkeypatch, capsys)
-    done = here("audit", "--pages", str(pages), "trn1.32xlarge", "trn1.2xlarge", "host.vcpus", "--format", "json")
-    data = json.loads(done.out)
-
-    assert done.status == 1
-    assert (data["values"], data["printed"]) == (2, {"line": 1, "page": 0, "no": 1})
-    assert [(row["document"], row["figure"], row["says"]) for row in data["rows"]] == [
-        ("trn1.2xlarge", "host.vcpus", "8")
-    ]
-    assert here("audit", "--pages", str(pages), "trn1.32xlarge", "host.vcpus").status == 0
 
 
 def test_folders_without_pages(tmp_path) -> None:
