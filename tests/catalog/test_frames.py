@@ -113,26 +113,17 @@ def test_sql_and_queries_agree() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SELEC", "syntax error"),
-        ("", "one SQL query is expected, not 0"),
-        ("SELECT 1; SELECT 2", "one SQL query is expected, not 2"),
-        ("SELECT nothing FROM chips", "in double quotes"),
-        ("SELECT peak.dense.bf16 FROM chips", "in double quotes"),
-        ("SELECT * FROM chps", 'Did you mean "chips"'),
-        ("SELECT name::INT FROM chips", "Could not convert"),
-        ("DROP TABLE chips", "write a SELECT"),
-        ("CREATE TABLE a (b INT)", "write a SELECT"),
-        ("INSERT INTO chips (name) VALUES ('x')", "write a SELECT"),
-        ("SET threads = 1", "write a SELECT"),
-        ("EXPLAIN ANALYZE DELETE FROM chips", "write a SELECT"),
-        ("PRAGMA version", "write a SELECT"),
-        ("CALL pragma_version()", "write a SELECT"),
-        ("CHECKPOINT", "write a SELECT"),
-        ("DELETE FROM chips RETURNING *", "write a SELECT"),
-        ("ATTACH 'other.db'", "write a SELECT"),
-        ("INSTALL httpfs", "write a SELECT"),
+        ("SELEC", "syntax error"), ("", "one SQL query is expected, not 0"),
+        ("SELECT 1; SELECT 2", "one SQL query is expected, not 2"), ("SELECT nothing FROM chips", "in double quotes"),
+        ("SELECT peak.dense.bf16 FROM chips", "in double quotes"), ("SELECT * FROM chps", 'Did you mean "chips"'),
+        ("SELECT name::INT FROM chips", "Could not convert"), ("DROP TABLE chips", "write a SELECT"),
+        ("CREATE TABLE a (b INT)", "write a SELECT"), ("INSERT INTO chips (name) VALUES ('x')", "write a SELECT"),
+        ("SET threads = 1", "write a SELECT"), ("EXPLAIN ANALYZE DELETE FROM chips", "write a SELECT"),
+        ("PRAGMA version", "write a SELECT"), ("CALL pragma_version()", "write a SELECT"),
+        ("CHECKPOINT", "write a SELECT"), ("DELETE FROM chips RETURNING *", "write a SELECT"),
+        ("ATTACH 'other.db'", "write a SELECT"), ("INSTALL httpfs", "write a SELECT"),
     ],
-)
+)  # fmt: skip
 def test_wrong_sql(text, words) -> None:
     with pytest.raises(UsageError, match=words):
         CAT.sql(text)

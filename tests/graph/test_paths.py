@@ -29,20 +29,14 @@ SPECS = (Core, Chip, Link, Server, UltraServer, Source)
         (Server, "chip.memory.capacity", Dimension.INFORMATION, False),
         (Server, "stated.memory.capacity", Dimension.INFORMATION, False),
         (UltraServer, "server.memory.capacity", Dimension.INFORMATION, True),
-        (UltraServer, "chips.count", Sort.COUNT, True),
-        (UltraServer, "host.memory", Dimension.INFORMATION, True),
-        (Server, "host.memory", Dimension.INFORMATION, False),
-        (Server, "peak", Sort.GROUP, True),
-        (Server, "memory", Sort.GROUP, True),
-        (Chip, "launched", Sort.DATE, False),
-        (Chip, "memory.technology", Sort.WORD, False),
-        (Chip, "other.share", Dimension.RATIO, False),
-        (Link, "other.odd", None, False),
-        (Server, "chip", Sort.WORD, False),
-        (Server, "chip.name", Sort.WORD, False),
+        (UltraServer, "chips.count", Sort.COUNT, True), (UltraServer, "host.memory", Dimension.INFORMATION, True),
+        (Server, "host.memory", Dimension.INFORMATION, False), (Server, "peak", Sort.GROUP, True),
+        (Server, "memory", Sort.GROUP, True), (Chip, "launched", Sort.DATE, False),
+        (Chip, "memory.technology", Sort.WORD, False), (Chip, "other.share", Dimension.RATIO, False),
+        (Link, "other.odd", None, False), (Server, "chip", Sort.WORD, False), (Server, "chip.name", Sort.WORD, False),
         (Server, "name", Sort.WORD, False),
     ],
-)
+)  # fmt: skip
 def test_place(spec, path, holds, total) -> None:
     found = place(GRAPH, spec, path)
 
@@ -53,19 +47,11 @@ def test_place(spec, path, holds, total) -> None:
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
-        (Chip, "memory.capacty"),
-        (Chip, "memory.capacity.value"),
-        (Chip, "chips.count"),
-        (Chip, "other.nothing"),
-        (Chip, ""),
-        (Chip, "memory..capacity"),
-        (Server, "links.bandwidth.both"),
-        (Server, "memory.stacks.capacity"),
-        (Server, "server.host.memory"),
-        (UltraServer, "network.peak"),
-        (Source, "memory.capacity"),
+        (Chip, "memory.capacty"), (Chip, "memory.capacity.value"), (Chip, "chips.count"), (Chip, "other.nothing"),
+        (Chip, ""), (Chip, "memory..capacity"), (Server, "links.bandwidth.both"), (Server, "memory.stacks.capacity"),
+        (Server, "server.host.memory"), (UltraServer, "network.peak"), (Source, "memory.capacity"),
     ],
-)
+)  # fmt: skip
 def test_no_place(spec, path) -> None:
     assert place(GRAPH, spec, path) is None
 

@@ -38,23 +38,15 @@ LINES = TEXT.split("\n")
 @pytest.mark.parametrize(
     ("line", "path", "key", "typed"),
     [
-        (1, (), "api_version", "trnspec/v1"),
-        (3, ("metadata",), "name", "x"),
-        (5, ("metadata", "allow", 0), "at", "spec.me"),
-        (7, ("metadata", "allow", 0), "at", "spec."),
-        (10, ("spec", "memory"), "capacity", "96 GiB"),
-        (11, ("spec", "memory"), None, "ba"),
-        (12, ("spec", "cores"), None, "cou"),
-        (14, ("spec", "links", 0), "link", "a"),
-        (15, ("spec", "links", 0), None, "cou"),
-        (16, ("spec", "dims", 0, 0), "c", "1"),
-        (17, ("spec",), "note", '"a, {b: c'),
-        (20, ("claims", 0), "source", "neuron-t"),
-        (24, ("claims", 0), None, "ver"),
-        (25, ("claims", 0), None, ""),
-        (26, (), None, ""),
+        (1, (), "api_version", "trnspec/v1"), (3, ("metadata",), "name", "x"),
+        (5, ("metadata", "allow", 0), "at", "spec.me"), (7, ("metadata", "allow", 0), "at", "spec."),
+        (10, ("spec", "memory"), "capacity", "96 GiB"), (11, ("spec", "memory"), None, "ba"),
+        (12, ("spec", "cores"), None, "cou"), (14, ("spec", "links", 0), "link", "a"),
+        (15, ("spec", "links", 0), None, "cou"), (16, ("spec", "dims", 0, 0), "c", "1"),
+        (17, ("spec",), "note", '"a, {b: c'), (20, ("claims", 0), "source", "neuron-t"),
+        (24, ("claims", 0), None, "ver"), (25, ("claims", 0), None, ""), (26, (), None, ""),
     ],
-)
+)  # fmt: skip
 def test_cursor(line, path, key, typed) -> None:
     cursor = cursor_at(LINES, Place(line, len(LINES[line - 1]) + 1))
 
