@@ -78,7 +78,7 @@ def _of(catalog: Any, compute) -> Evaluation:
 
 
 def _elasticity(compute):
-    (row,) = elasticities(CATALOG, lambda c: _of(c, compute), _of(CATALOG, compute))
+    (row,) = elasticities(CATALOG, lambda c: _of(c, compute), _of(CATALOG, compute), "y")
     return row
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from trnspec.loading.files import root_of
 from trnspec.model.document_text import stub_text
-from trnspec.plugins.api import Registry
+
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
+    from trnspec.plugins.api import Registry
 
 _NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
 _KIND = "Source"

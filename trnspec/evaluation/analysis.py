@@ -94,22 +94,19 @@ def sensitivity(
     return evaluation, Table(f"sensitivity of {name}", COLUMNS, cells, first_rows=10)
 
 
-def elasticities(
-    catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluation, answer: str = ""
-) -> tuple[Elasticity, ...]:
+def elasticities(catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluation, name: str) -> tuple[Elasticity, ...]:
     """The elasticities of an answer, the largest first, equal ones in the order of the figures used.
 
     Args:
         catalog: The catalog of the evaluation.
         evaluate: Runs the evaluator on a catalog, with the inputs of the evaluation.
         evaluation: The evaluation.
-        answer: The name of an answer that is a number; the first number if empty.
+        name: The name of an answer that is a number.
 
     Raises:
         UnknownNameError: There is no such answer.
-        UsageError: It is a text, or no answer is a number.
+        UsageError: It is a text.
     """
-    name = answer or first_number(evaluation)
     present = evaluation.number(name)
     rows = [_elasticity(catalog, evaluate, path, name, present) for path in figures_of(evaluation, catalog.graph)]
     return tuple(sorted(rows, key=lambda row: -1.0 if row.value is None else abs(row.value), reverse=True))

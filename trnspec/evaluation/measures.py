@@ -242,7 +242,7 @@ def mark(answer: Answer) -> str:
     return "~" if answer.kind and answer.kind != "ideal" else ""
 
 
-def _supported(low: float | None, value: float, high: float | None, most: int = _MOST_DIGITS) -> int:
+def _supported(low: float | None, value: float, high: float | None, most: int) -> int:
     """The decimal places that an interval supports: one digit more than those on which its ends agree."""
     if low is None or high is None or low == high:
         return _places(value or low or high or 1.0, _DIGITS)

@@ -1,4 +1,4 @@
-"""The evaluator fit: the memory that a rank needs in training and inference, and the nearest layouts that fit."""
+"""The memory that a rank needs in training and inference, and the nearest layouts that fit."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from trnspec.evaluators.collective_model import of_training
 from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, scale_of, training_inputs, with_memory
-from trnspec.perf.frameworks import TRAINING, named_in, training_settings
+from trnspec.perf.frameworks import TRAINING, named_in
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
@@ -347,7 +347,7 @@ def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if name not in TRAINING:
         yield Assumption("framework", value, "no framework is named")
         return
-    default = training_settings(name)
+    default = TRAINING[name]
     gradients = f"{OPTIMIZERS[default.optimizer].grad_bytes * 8:g}-bit gradients"
     attention = "flash attention" if default.flash else "attention scores in memory"
     others = "" if default.flash == layout.flash else "; the step here has the other attention path"

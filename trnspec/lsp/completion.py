@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.graph.graph import Graph
 from trnspec.lsp.cursor import Cursor, cursor_at, keys_of
 from trnspec.lsp.documents import kind_in
 from trnspec.lsp.fields import TOP, described, field_at, fields_at
@@ -29,9 +28,12 @@ from trnspec.model.reflection import (
     shape_in_document,
     shape_of,
 )
-from trnspec.plugins.api import Registry
-from trnspec.quantities.units import UnitTable
-from trnspec.yaml import Path, Place
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.plugins.api import Registry
+    from trnspec.quantities.units import UnitTable
+    from trnspec.yaml import Path, Place
 
 _NUMBER = re.compile(r"""["']?(?:~ ?)?[0-9][0-9.,]*[ \t]+""")
 """A number and the space after it: a unit follows."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     EitherShape,
@@ -14,8 +16,10 @@ from trnspec.model.reflection import (
     shape_in_document,
 )
 from trnspec.model.sourced import Origin
-from trnspec.quantities.units import UnitTable
-from trnspec.yaml import Path
+
+if TYPE_CHECKING:
+    from trnspec.quantities.units import UnitTable
+    from trnspec.yaml import Path
 
 TOP = {
     "api_version": "The version of the format: trnspec/v1.",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from trnspec.diagnostics import Code, Diagnostic, Location, Severity
-from trnspec.lsp.positions import TextLines
+
+if TYPE_CHECKING:
+    from trnspec.lsp.positions import TextLines
 
 SOURCE = "trnspec"
 

@@ -193,19 +193,18 @@ def optimal_interval(checkpoint: float, mtbf: float) -> float:
     return math.sqrt(2.0 * checkpoint * mtbf) * (1.0 + math.sqrt(ratio) / 3.0 + ratio / 9.0) - checkpoint
 
 
-def spare_servers(away: float, confidence: float = 0.95) -> int:
-    """Servers that are away at the same time at most, with some probability: a quantile of a Poisson distribution.
+def spare_servers(away: float) -> int:
+    """Servers that are away at the same time at most, with a probability of 95 %: a quantile of a Poisson distribution.
 
     Args:
         away: Their mean number: rate of failures times the time for which each is away.
-        confidence: The probability.
     """
     if away > _MANY:
         # As a normal distribution; the sum below would underflow.
-        return math.ceil(away + NormalDist().inv_cdf(confidence) * math.sqrt(away))
+        return math.ceil(away + NormalDist().inv_cdf(_PROBABLE) * math.sqrt(away))
     number, term = 0, math.exp(-away)
     total = term
-    while total < confidence:
+    while total < _PROBABLE:
         number += 1
         term *= away / number
         total += term
@@ -213,3 +212,4 @@ def spare_servers(away: float, confidence: float = 0.95) -> int:
 
 
 _MANY = 500.0
+_PROBABLE = 0.95

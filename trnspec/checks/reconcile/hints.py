@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.hypotheses import Explanation
-from trnspec.model.document import Node
+if TYPE_CHECKING:
+    from trnspec.checks.reconcile.hypotheses import Explanation
+    from trnspec.model.document import Node
 
 MOST_EXPLAINED = 40
 """The findings of one document whose causes are searched for: a search takes milliseconds."""

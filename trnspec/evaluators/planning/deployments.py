@@ -229,7 +229,7 @@ def _step(setup: Setup, serving: Any) -> float:
     """
     model, pool = setup.model, setup.pool
     context = mean_context(model, pool.plan)
-    token, draft, unknown = decoded_token(model, pool.plan, pool.numbers, serving, setup.speculation, context)
+    _, token, draft, unknown = decoded_token(model, pool.plan, pool.numbers, serving, setup.speculation, context)
     if unknown > UNUSED:
         raise pool.system.unknown_link()
     return float(token.total + draft)

@@ -319,8 +319,7 @@ def _assumptions(
 def _tables(search: Search, best: list[ListedConfiguration], front: list[ListedConfiguration]) -> Iterator[Table]:
     goal, mode = search.selection.goal, search.question.of
     what = "layouts" if mode == "training" else "deployments"
-    title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")
-    yield from _ranked(f"{title} {what}", search, best, (goal.name,))
+    yield from _ranked(f"{_best(goal).capitalize()} {what}", search, best, (goal.name,))
     if len(best) > 1 and best[0].bound == best[1].bound:
         yield from _comparison(goal, mode, best[0], best[1])
     if search.selection.front:

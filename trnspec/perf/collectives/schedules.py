@@ -85,7 +85,7 @@ def chain(kind: Kind, n: int) -> Schedule:
     return ((0.0, tuple((i, i + 1, 1.0) for i in range(n - 1))),)
 
 
-def chains(n: int, last: int | None = None) -> Schedule:
+def chains(n: int, last: int | None) -> Schedule:
     """Two chains from member 0 around a ring, one in each direction, each with half of the buffer; see :func:`chain`.
 
     They reach all members, or end at member ``last``.

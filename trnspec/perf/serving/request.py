@@ -105,7 +105,7 @@ def serve(
     has_decode = decoded > 0.0
     steps = where(has_decode, decoded, 1.0)
     context = mean_context(model, plan)
-    token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, context)
+    step, token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, context)
     extremes = [decoded_token(model, plan, machine, serving, speculation, end) for end in contexts_of_ends(model, plan)]
     own_time = token.total + draft
     interruption = prefilled.total
@@ -120,8 +120,7 @@ def serve(
     if schedule == "continuous" and not bound:
         # A prompt in one pass stops decoding; chunks and decoded tokens share passes.
         mixed = joined(plan.prompts)
-        decode_only = decode(model, plan, machine, serving, context, new_tokens)
-        added = plan.passes * larger(mixed.total - decode_only.total, 0.0) + serving.request
+        added = plan.passes * larger(mixed.total - step.total, 0.0) + serving.request
         chunked = plan.passes > 1.0
         interruption = where(chunked, added, interruption)
         prefilled = chosen(chunked & (plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
@@ -137,9 +136,8 @@ def serve(
         # Without decoding prompts follow each other.
         busy = where(has_decode, latency, plan.batch * prefilled.total / plan.pp)
     elif schedule == "continuous":
-        step = decode(model, plan, machine, serving, context, new_tokens).total
-        at_once = plan.passes * larger(joined(plan.batch).total - step, 0.0)
-        evenly = steps * larger(joined(plan.batch * plan.passes / steps).total - step, 0.0)
+        at_once = plan.passes * larger(joined(plan.batch).total - step.total, 0.0)
+        evenly = steps * larger(joined(plan.batch * plan.passes / steps).total - step.total, 0.0)
         packed = run_forward(
             model, plan, machine, serving, prompt_load(model, evolve(plan, prompts=plan.batch), serving)
         )
@@ -153,8 +151,8 @@ def serve(
         draft=draft,
         prefill_interference=interference,
         time_per_token=per_token,
-        token_time_at_start=extremes[0][0].total + extremes[0][1],
-        token_time_at_end=extremes[1][0].total + extremes[1][1],
+        token_time_at_start=extremes[0][1].total + extremes[0][2],
+        token_time_at_end=extremes[1][1].total + extremes[1][2],
         latency=latency,
         throughput=throughput,
         prefill_rate=plan.pp * plan.prompts * plan.rounds / prefilled.total,
@@ -184,17 +182,17 @@ def decoded_token(
     serving: Serving,
     speculation: Speculation | None,
     context: Number,
-) -> tuple[PassTime, Number, Number]:
-    """The time of a token by parts, with or without speculation; the time of the draft [s]; and the use of unknown links."""
+) -> tuple[PassTime, PassTime, Number, Number]:
+    """A step of the model; the time of a token by parts, and of the draft [s]; and the use of unknown links."""
     if speculation is None:
         step = decode(model, plan, machine, serving, context)
-        return step, 0.0 * step.total, step.unknown
+        return step, step, 0.0 * step.total, step.unknown
     verification = decode(model, plan, machine, serving, context, speculation.drafted + 1.0)
     # The excess of narrow shards is that of the model; the draft's is not counted.
     drafting = evolve(plan, narrow_whole=0.0, narrow_routed=0.0)
     draft_step = decode(speculation.model, drafting, machine, serving, context)
     token, draft = speculate(verification, draft_step, speculation.drafted, speculation.acceptance)
-    return token, draft, verification.unknown + draft_step.unknown
+    return verification, token, draft, verification.unknown + draft_step.unknown
 
 
 def transfer_time(size: Number, sending: Number, receiving: Number, latency: Number) -> Number:

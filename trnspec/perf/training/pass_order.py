@@ -81,14 +81,12 @@ def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Slot]:
         yield "W", 0, i
 
 
-def part_of(stage: int, chunk: int, stages: int, *, is_v_shaped: bool = False) -> int:
+def part_of(stage: int, chunk: int, stages: int, *, is_v_shaped: bool) -> int:
     """The part of the model that a chunk of a stage is, from 0."""
     return (2 * stages - 1 - stage if chunk else stage) if is_v_shaped else chunk * stages + stage
 
 
-def needed(
-    slot: Slot, stage: int, stages: int, chunks: int = 1, *, is_v_shaped: bool = False
-) -> tuple[int, Slot] | None:
+def needed(slot: Slot, stage: int, stages: int, chunks: int, *, is_v_shaped: bool) -> tuple[int, Slot] | None:
     """The stage and the pass whose result a pass needs: of the part of the model before or behind, or of its own part."""
     kind, chunk, i = slot
     part = part_of(stage, chunk, stages, is_v_shaped=is_v_shaped) + {"F": -1, "B": 1, "W": 0}[kind]

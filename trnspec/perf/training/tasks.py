@@ -111,7 +111,7 @@ def tasks(passes: Passes, traffic: Traffic) -> list[list[Task]]:
     stages = [_Stage(passes, traffic, stage) for stage in range(passes.stages)]
     for stage, order in zip(stages, ordered, strict=True):
         for one in order:
-            stage.add_pass(one, needed(one), consumers.get(one, ()))
+            stage.add_pass(one, needed(one), consumers.get(one, []))
         stage.end()
     return [stage.tasks for stage in stages]
 
@@ -146,12 +146,7 @@ class _Stage:
         size = size / ranks if operation == "all-gather" else size
         return self._add(f"{name}: {operation} {group}", operation, group=group, size=size, **more)  # type: ignore[arg-type]
 
-    def add_pass(
-        self,
-        one: MicrobatchPass,
-        before: MicrobatchPass | None,
-        consumers: tuple[MicrobatchPass, ...] | list[MicrobatchPass],
-    ) -> None:
+    def add_pass(self, one: MicrobatchPass, before: MicrobatchPass | None, consumers: list[MicrobatchPass]) -> None:
         """Add the tasks of a pass, with the messages that it receives and sends."""
         name = f"{ {'F': 'forward', 'B': 'backward', 'W': 'weight gradients'}[one.kind] } {one.microbatch}"
         message = self.traffic.hidden / self.traffic.groups["tensor"][0]

@@ -423,9 +423,7 @@ class Deal(NamedTuple):
         return where(layers < before, floor(layers / short), where(layers < within, long, after))
 
 
-def dealt(
-    layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Number = 0.0, mtp: Number = 0.0
-) -> tuple[Deal, Number]:
+def dealt(layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number) -> tuple[Deal, Number]:
     """Assignment of layers to stages and chunks, and the layers that modules of multi-token prediction count as.
 
     Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at

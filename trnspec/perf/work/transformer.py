@@ -333,7 +333,7 @@ _OF_HEADS: dict[str, Callable[[Heads], Number]] = {
 """Work of the heads of a reach, averaged over layers: FLOP, elements read from the cache, and rows of scores."""
 
 
-def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number = 1.0) -> Number:
+def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number) -> Number:
     """Keys that a query attends to in an average layer with attention, forward, over a sequence of ``seq`` tokens.
 
     Indexers and recurrences count as the keys that cost as much.  With a window ``w`` each token attends to ``w`` keys, but for the
