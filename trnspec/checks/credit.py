@@ -10,19 +10,16 @@ import calendar
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import Literal, get_args
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.citations import Citation, citations
+from trnspec.graph.graph import Graph
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, Dimension
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trnspec.graph.graph import Graph
 
 Outcome = Literal["line", "page", "no"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

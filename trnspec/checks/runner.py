@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 
@@ -15,6 +15,7 @@ from trnspec.diagnostics import Diagnostic, Location, Report, Severity, present_
 from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import LoadResult, link, text_at
 from trnspec.loading.settings import Settings
+from trnspec.model.document import Node, Waiver
 from trnspec.model.reflection import spread
 from trnspec.plugins.api import Finding, Registry, Rule
 from trnspec.plugins.failures import (
@@ -29,9 +30,6 @@ from trnspec.plugins.failures import (
 from trnspec.plugins.selection import CORE
 from trnspec.yaml import Path, Place, Problem
 from trnspec.yaml.edits import removal
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node, Waiver
 
 
 @frozen

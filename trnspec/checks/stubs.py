@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from pathlib import Path as FilePath
 
 from trnspec.loading.files import root_of
 from trnspec.model.document_text import stub_text
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
-
-    from trnspec.plugins.api import Registry
+from trnspec.plugins.api import Registry
 
 _NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
 _KIND = "Source"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.lsp.documents import file_of
+from trnspec.lsp.positions import Spot, TextLines
 from trnspec.model.document import PathText
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -22,12 +23,9 @@ from trnspec.model.reflection import (
     shape_in_document,
     shape_of,
 )
+from trnspec.plugins.api import Registry
 from trnspec.yaml import Document, Edit, Path, Place
 from trnspec.yaml.edits import item
-
-if TYPE_CHECKING:
-    from trnspec.lsp.positions import Spot, TextLines
-    from trnspec.plugins.api import Registry
 
 _SPELLINGS = re.compile(r"did you mean (.*)\?")
 _UNIT = re.compile(r'unknown unit "([^"]+)"')

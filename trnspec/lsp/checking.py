@@ -9,7 +9,7 @@ where the values are now, unless the value itself was edited.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -19,12 +19,10 @@ from trnspec.diagnostics import Diagnostic, Location
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import LoadResult, link, text_at
 from trnspec.loading.settings import Settings
+from trnspec.lsp.documents import OpenDocuments, Surroundings
+from trnspec.model.document import Node
+from trnspec.plugins.api import Rule
 from trnspec.yaml import Document, Problem
-
-if TYPE_CHECKING:
-    from trnspec.lsp.documents import OpenDocuments, Surroundings
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Rule
 
 _STALE_WAIVER = "TRN304"
 """Known only after every rule has run."""

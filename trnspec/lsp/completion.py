@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
+from trnspec.graph.graph import Graph
 from trnspec.lsp.cursor import Cursor, cursor_at, keys_of
 from trnspec.lsp.documents import kind_in
 from trnspec.lsp.fields import TOP, described, field_at, fields_at
@@ -28,12 +29,9 @@ from trnspec.model.reflection import (
     shape_in_document,
     shape_of,
 )
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Registry
-    from trnspec.quantities.units import UnitTable
-    from trnspec.yaml import Path, Place
+from trnspec.plugins.api import Registry
+from trnspec.quantities.units import UnitTable
+from trnspec.yaml import Path, Place
 
 _NUMBER = re.compile(r"""["']?(?:~ ?)?[0-9][0-9.,]*[ \t]+""")
 """A number and the space after it: a unit follows."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     EitherShape,
@@ -16,10 +14,8 @@ from trnspec.model.reflection import (
     shape_in_document,
 )
 from trnspec.model.sourced import Origin
-
-if TYPE_CHECKING:
-    from trnspec.quantities.units import UnitTable
-    from trnspec.yaml import Path
+from trnspec.quantities.units import UnitTable
+from trnspec.yaml import Path
 
 TOP = {
     "api_version": "The version of the format: trnspec/v1.",

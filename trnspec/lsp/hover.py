@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.diagnostics import Code
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import Stated
 from trnspec.graph.totals import total
 from trnspec.lsp.fields import TOP, described, field_at
+from trnspec.lsp.positions import Spot
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.parts import has_parts
 from trnspec.model.reflection import dotted, spread, steps_of, value_at
 from trnspec.model.source import Source
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Code
-    from trnspec.lsp.positions import Spot
-    from trnspec.model.document import Node
-    from trnspec.quantities.units import UnitTable
-    from trnspec.yaml import Path
+from trnspec.quantities.units import UnitTable
+from trnspec.yaml import Path
 
 
 def hover(spot: Spot, spec: type | None, node: Node[Any] | None, graph: Graph, units: UnitTable) -> str:

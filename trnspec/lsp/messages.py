@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from trnspec.diagnostics import Code, Diagnostic, Location, Severity
-
-if TYPE_CHECKING:
-    from trnspec.lsp.positions import TextLines
+from trnspec.lsp.positions import TextLines
 
 SOURCE = "trnspec"
 

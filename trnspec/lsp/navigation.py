@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, references
 from trnspec.lsp.hover import paths_named, reference_target, value_at_data
+from trnspec.lsp.positions import Spot
 from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.document import Node
 from trnspec.model.reflection import spread
 from trnspec.yaml import Document, Path, Place
-
-if TYPE_CHECKING:
-    from trnspec.lsp.positions import Spot
-    from trnspec.model.document import Node
 
 _OPERAND = re.compile(r"(?<![a-z0-9.-])([a-z0-9][a-z0-9.-]*):(?=spec\.)")
 """The name of a document in a formula: ``trn2.48xlarge:spec.network.bandwidth``."""

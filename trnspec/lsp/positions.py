@@ -7,15 +7,12 @@ of the reader count characters.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 from lsprotocol import types
 
+from trnspec.diagnostics import Location
 from trnspec.yaml import Document, Path, Place
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Location
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from attrs import define, field, frozen
 from lsprotocol import types
@@ -32,13 +32,11 @@ from trnspec.lsp import actions, checking, completion, navigation, symbols
 from trnspec.lsp.documents import OpenDocuments, file_of, kind_in
 from trnspec.lsp.hover import code_text, hover
 from trnspec.lsp.messages import by_file
+from trnspec.lsp.navigation import TextLocation
 from trnspec.lsp.positions import Spot, TextLines, spot_at
 from trnspec.model.document import Node
 from trnspec.yaml import Document, Place
 from trnspec.yaml.layout import LayoutError
-
-if TYPE_CHECKING:
-    from trnspec.lsp.navigation import TextLocation
 
 IDLE = 0.25
 """Time without a change until the rules that compare documents run [s]."""

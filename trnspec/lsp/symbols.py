@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
+from trnspec.lsp.positions import TextLines
 from trnspec.yaml import Document, Path, Place
-
-if TYPE_CHECKING:
-    from trnspec.lsp.positions import TextLines
 
 _FIGURE = {"value", "source", "where", "derived", "check", "note"}
 _TITLES = ("name", "at", "of", "code", "date")

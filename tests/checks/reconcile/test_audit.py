@@ -117,7 +117,7 @@ def test_claims_that_exclude_each_other_where_nothing_is_adopted(tmp_path: Path)
       0 unresolved
       1 not recorded  no document records the disagreement
 
-part  spec.memory.bandwidth
+part  memory.bandwidth
   adopted      nothing is adopted
   found        820 GiB/s against 820 GB/s  +7.4 %
                820 GiB/s: old, 2023-02-28

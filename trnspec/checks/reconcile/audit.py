@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import field, frozen
 
@@ -15,15 +15,13 @@ from trnspec.checks.reconcile.sites import PartsTerm, Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import credited_source
+from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Interval, Quantity, render
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Claim, Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 Rounding = Literal["explains it", "explains it only if trailing zeros are not significant", "cannot explain it", "-"]
 

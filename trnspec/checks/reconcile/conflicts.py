@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
+from trnspec.checks.reconcile.hints import Budget
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, failing, sums_of
 from trnspec.checks.reconcile.sites import PartsTerm, Site, claimed
 from trnspec.checks.reconcile.suspects import Suspect, precedence
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import claims_at
+from trnspec.model.document import Node
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding
 from trnspec.quantities.quantity import Quantity
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.checks.reconcile.hints import Budget
-    from trnspec.model.document import Node
 
 _EITHER = ("rounding", "truncation", "part-for-whole", "whole-for-part")
 """Causes that are reported for either claim, because each applies to one side only."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from trnspec.checks.reconcile.hypotheses import Explanation
-    from trnspec.model.document import Node
+from trnspec.checks.reconcile.hypotheses import Explanation
+from trnspec.model.document import Node
 
 MOST_EXPLAINED = 40
 """The findings of one document whose causes are searched for: a search takes milliseconds."""

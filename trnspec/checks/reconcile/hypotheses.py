@@ -14,20 +14,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.lookalikes import is_related, lookalikes
 from trnspec.checks.reconcile.relations import failing
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
+from trnspec.checks.reconcile.suspects import Suspect
 from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.plugins.failures import call_seconds, contained
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
-
-if TYPE_CHECKING:
-    from trnspec.checks.reconcile.suspects import Suspect
 
 
 @frozen

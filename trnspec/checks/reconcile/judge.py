@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -12,18 +12,16 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, unknown_path
 from trnspec.graph.provenance import conflicting
 from trnspec.graph.quotes import draws
 from trnspec.graph.totals import total
+from trnspec.model.document import Node
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at, steps_of
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval, Quantity, parse
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 Outcome = Literal["agrees", "rounded", "differs"]
 """The result of a comparison:

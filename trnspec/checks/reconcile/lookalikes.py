@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from attrs import frozen
 
@@ -12,16 +13,12 @@ from trnspec.checks.reconcile.relations import is_supported
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import Graph, cached_by_graph, figure_at
 from trnspec.graph.provenance import claims_at
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.quantities.quantity import Qualifier, Quantity
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 RATES = ("peak", "tensor_peak")
 KINDS = ("dense", "sparse")

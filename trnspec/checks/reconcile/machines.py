@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
@@ -21,14 +21,12 @@ from trnspec.graph.provenance import credited_source
 from trnspec.graph.quotes import upper_power
 from trnspec.loading.host.machine import Accelerator, HostMachine
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import render
 from trnspec.topology.compare import difference
 from trnspec.topology.fabric import FabricGraph, TopologyError, asymmetries
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 Outcome = Literal["agrees", "differs", "not reported", "not stated"]
 

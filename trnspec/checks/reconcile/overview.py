@@ -6,17 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.checks.reconcile.audit import Disagreement
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted, spread
 from trnspec.model.source import RANKS, Source
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
 
 _SETTLED = frozenset({"agrees", "rounded"})
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.checks.reconcile.relations import site
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.composition import chips
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import claims_at
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.quantity import Interval, Quantity, render
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @frozen

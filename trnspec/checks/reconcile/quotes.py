@@ -7,7 +7,7 @@ import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -22,12 +22,10 @@ from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
 from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
 from trnspec.model.reflection import spread
+from trnspec.model.server import Server
 from trnspec.quantities.quantity import Quantity, significant
 from trnspec.quantities.units import Dimension
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from trnspec.model.server import Server
 
 Range = tuple[float, float]
 

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from attrs import evolve, frozen
@@ -32,10 +32,13 @@ from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric
 from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.parts import has_parts
+from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
     FigureShape,
     NumberShape,
@@ -46,15 +49,10 @@ from trnspec.model.reflection import (
     spread,
 )
 from trnspec.model.server import Server
+from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 from trnspec.quantities.formula import FormulaError
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.fabric import Fabric
-    from trnspec.model.ref import Ref
-    from trnspec.model.source import Source
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
+from trnspec.diagnostics import Location
 from trnspec.graph.graph import ONE, at, figure_at
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
@@ -16,9 +17,6 @@ from trnspec.model.reflection import NumberShape, dotted, shape_at
 from trnspec.model.rounded import count_of, interval_of
 from trnspec.quantities.quantity import Interval, Quantity, parse_or_none
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Location
 
 
 @frozen(slots=False)  # a cached property

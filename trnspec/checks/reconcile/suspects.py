@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import define, field, fields, frozen, has
 
@@ -22,13 +22,11 @@ from trnspec.checks.reconcile.relations import agrees_with_formula, failing, rel
 from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.graph import Graph, cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
+from trnspec.model.document import Node
 from trnspec.model.ref import Ref
 from trnspec.model.source import RANKS
 from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 Key = tuple[str, Path, int | None]
 """The identity of a site."""

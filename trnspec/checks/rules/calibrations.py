@@ -7,15 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import has
 
 from trnspec.checks.rules.measurements import of_family
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.measured import DTYPES, table_of
 from trnspec.model.calibration import Achieved, Calibration, Protocol
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.measurements import Measurements
 from trnspec.model.ref import Ref
@@ -23,11 +25,7 @@ from trnspec.model.reflection import FigureShape, fields_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @rule("TRN706", "changed-table", over=Calibration)

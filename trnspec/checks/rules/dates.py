@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.relations import AGREES
 from trnspec.checks.reconcile.sites import Site
@@ -14,18 +14,16 @@ from trnspec.graph.graph import Graph, at, cached_by_graph, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import claims_at, source_of
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted, leaves, spread
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared, date_of
 from trnspec.quantities.quantity import Quantity
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.ref import Ref
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 VENDORS = frozenset({"amazon", "amd", "annapurna", "aws", "google", "intel", "nvidia"})
 """Words by which publishers and addresses name a vendor, besides those that names and titles of chips begin with."""

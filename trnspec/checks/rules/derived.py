@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.hints import Budget, sentence
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
@@ -19,6 +19,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, shape_at, spread
 from trnspec.model.sourced import origin_of
@@ -26,11 +27,8 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Quantity, render, significant
 from trnspec.text_table import plural
+from trnspec.yaml import Path
 from trnspec.yaml.edits import cut_text, quoting
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
 
 
 @rule("TRN402", "aggregate-mismatch", local=True)

@@ -7,19 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, cached_by_graph
+from trnspec.model.document import Node
 from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, shape_at, spread, value_at
 from trnspec.model.sourced import origin_of
 from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 _NOT_DIMENSIONS = ("parameters", "base", "precision")
 

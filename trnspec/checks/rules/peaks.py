@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.hypotheses import with_comma
 from trnspec.checks.reconcile.relations import EVERY_RATE
@@ -13,14 +13,12 @@ from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, cached_by_graph
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Quantity, render
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 WIDTHS = {
     "fp64": 64,

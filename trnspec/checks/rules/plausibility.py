@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.machines import TRANSFER
 from trnspec.checks.reconcile.sites import is_below, rate_at
@@ -14,6 +14,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at, directed
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
 from trnspec.model.quotes import Power, Price
@@ -23,10 +24,7 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import render, significant
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 RIDGE = (Fraction(5), Fraction(5_000))
 """Peak 16-bit rate over memory bandwidth, in FLOP/B: known chips have about 10 (processors with wide vectors) to about

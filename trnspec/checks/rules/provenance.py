@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
@@ -18,7 +18,9 @@ from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
+from trnspec.graph.graph import Graph
 from trnspec.model.annotations import Date
+from trnspec.model.document import Claim, Node
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -35,11 +37,7 @@ from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity, parse
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Claim, Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 _PLACEHOLDER = re.compile(r"\W*(?:(?:todo|tbd|tba|fixme|xxx|n/a|none|unknown|reason)\W*)?", re.IGNORECASE)
 """A reason that was not written yet."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.quotes import likely_cause, market, powers
 from trnspec.checks.reconcile.suspects import blamed
+from trnspec.diagnostics import Location
 from trnspec.graph.graph import Graph, at
+from trnspec.model.document import Node
 from trnspec.model.quotes import Price
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Location
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:

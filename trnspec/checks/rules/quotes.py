@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.quotes import OF_PACKAGE
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.composition import chip_count
 from trnspec.graph.currency import months_between
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import source_of
 from trnspec.graph.quotes import REGIONS, is_known, region_of
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.quotes import UNSTATED, Power, Price, Quoted
 from trnspec.model.reflection import spread
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 STALE = 18
 """Months after which a price or a measured power is stale, before the newest one of the catalog."""

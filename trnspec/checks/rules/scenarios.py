@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.model.scenarios import Scenarios
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @rule("TRN820", "invalid-scenario", over=Scenarios, local=True)

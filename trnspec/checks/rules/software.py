@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.software import Software
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 _PHASES = ("beta", "supported", "maintenance", "ended")
 """Phases of the support of software, in the order of releases."""

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.relations import AGREES
+from trnspec.diagnostics import Location
 from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.graph import Graph, at
 from trnspec.graph.products import chips_of
 from trnspec.graph.provenance import claims_at
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric, Topology
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Location
-    from trnspec.model.document import Node
-    from trnspec.model.fabric import Fabric, Topology
-    from trnspec.topology.shapes import Shape
-    from trnspec.yaml import Path
+from trnspec.topology.shapes import Shape
+from trnspec.yaml import Path
 
 _PATH: Path = ("spec", "fabric", "topology")
 

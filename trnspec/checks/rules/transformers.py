@@ -7,24 +7,21 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at
+from trnspec.model.document import Node
 from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, value_at, with_value
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, significant
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 NAMED = {1: (1.2, 1.35), 2: (1.08, 1.08)}
 """Tolerance of a count below and above the size in a name, by its digits: 2.65 billion are called 3b, 1.32 billion 1b,

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
@@ -14,19 +14,17 @@ from trnspec.checks.reconcile.hypotheses import number
 from trnspec.checks.reconcile.relations import AGREES, relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import claims_at
+from trnspec.model.document import Node
+from trnspec.model.figure import Figure
 from trnspec.model.reflection import FigureShape, dotted, shape_at, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
+from trnspec.yaml import Path
 from trnspec.yaml.document import Edit
 from trnspec.yaml.edits import item, joined
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.model.figure import Figure
-    from trnspec.yaml import Path
 
 
 @rule("TRN601", "decimal-memory", severity=Severity.INFO, over=object, local=True)

@@ -6,22 +6,20 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.checks.reconcile.relations import sums_of
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import Graph, at
+from trnspec.model.document import Node
 from trnspec.model.reflection import dotted, spread
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension, UnitTable
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @rule("TRN312", "rounding-mismatch", over=object, local=True)
