@@ -54,37 +54,24 @@ def test_a_named_file_is_in_no_layer(tmp_path: Path) -> None:
 
 
 OURS = (
-    "api_version: trnspec/v1\n",
-    "# a comment\napi_version: 'trnspec/v9'\nkind: Pod\n",
-    "kind: Chip\nmetadata: {name: a}\nspec: {}\n",
-    "kind: Chpi\nspec: {}\n",
-    "api_version: trnspek/v1\nkind: Chip\nspec: {}\n",
-    "api_version: v1\nkind: Chip\nspec: {}\n",
+    "api_version: trnspec/v1\n", "# a comment\napi_version: 'trnspec/v9'\nkind: Pod\n",
+    "kind: Chip\nmetadata: {name: a}\nspec: {}\n", "kind: Chpi\nspec: {}\n",
+    "api_version: trnspek/v1\nkind: Chip\nspec: {}\n", "api_version: v1\nkind: Chip\nspec: {}\n",
     "apiversion: trnspec/v1\nkind: Chip\nmetadata:\n  name: a\n",
-    "apiVersion: trnspek/v1\nkind: Chip\nmetadata:\n  name: a\n",
-    "version: trnspec/v1\n",
-    "{kind: Chip, 'metadata': {name: a}, spec: {}}\n",
-    "---\n  kind: 'Source'\n  metadata:\n    name: a\n",
-    "api_version:\n  trnspec/v1\nkind: Chip\n",
-    "? api_version\n: !!str trnspec/v1\n",
-    "- api_version: trnspec/v1\n",
-    "api_version: trnspec\n",
-    "knd: chips\nmetdata: {name: a}\n",
-    "Kind: Chip\nMetadata: {name: a}\nSpec: {}\n",
-)
+    "apiVersion: trnspek/v1\nkind: Chip\nmetadata:\n  name: a\n", "version: trnspec/v1\n",
+    "{kind: Chip, 'metadata': {name: a}, spec: {}}\n", "---\n  kind: 'Source'\n  metadata:\n    name: a\n",
+    "api_version:\n  trnspec/v1\nkind: Chip\n", "? api_version\n: !!str trnspec/v1\n", "- api_version: trnspec/v1\n",
+    "api_version: trnspec\n", "knd: chips\nmetdata: {name: a}\n", "Kind: Chip\nMetadata: {name: a}\nSpec: {}\n",
+)  # fmt: skip
 
 OF_OTHERS = (
-    "",
-    "- kind: Chip\n  spec: {}\n",
-    "version: 2\nmodels: []\n",
+    "", "- kind: Chip\n  spec: {}\n", "version: 2\nmodels: []\n",
     "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {}\n",
     "apiVersion: cluster.x-k8s.io/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {}\n",
-    "version: 1\nkind: pipeline\nspec:\n  stages: []\n",
-    "on: push\njobs:\n  one:\n    kind: Chip\n    spec: {}\n",
-    "kind: Chip\n",
-    "# api_version: trnspec/v1\nrepo: https://example.org/trnspec/v1\n",
+    "version: 1\nkind: pipeline\nspec:\n  stages: []\n", "on: push\njobs:\n  one:\n    kind: Chip\n    spec: {}\n",
+    "kind: Chip\n", "# api_version: trnspec/v1\nrepo: https://example.org/trnspec/v1\n",
     "{{- if .Values.a }}\napiVersion: v1\nkind: Service\nspec: {}\n{{- end }}\n",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", OURS)

@@ -101,17 +101,6 @@ def test_words_of_authors(text, key, meant):
     assert (hints[0] == f"did you mean {meant!r}?") == (meant is not None)
 
 
-@pytest.mark.parametrize(("key", "meant"), [("date", "as_of"), ("as_off", "as_of"), ("asof", "as_of")])
-def test_a_key_that_is_meant_for_a_missing_one_has_a_hint(key, meant):
-    text = "api_version: trnspec/v1\nkind: Source\nmetadata: {name: a, title: A}\n"
-    spec = f"spec: {{publisher: A, rank: third-party, {key}: 2024-01-01}}\n"
-
-    ((code, line, _, message, hint),) = found(text + spec)
-
-    assert (code, line, message) == ("TRN102", 4, f"spec has no {meant!r}, but the unknown key {key!r}")
-    assert hint.startswith(f"did you mean {meant!r}?")
-
-
 def test_every_code_of_the_form_is_in_the_tables():
     reported = {finding.split()[0] for case in CASES.values() for finding in case["finds"]} | {"TRN109"}
     assert reported == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}

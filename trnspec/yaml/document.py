@@ -172,6 +172,10 @@ class Document:
         """Whether the value at a path is missing because it, or a mapping that it is in, was reported."""
         return any(path[:length] in self.rejected for length in range(len(path) + 1))
 
+    def damages(self, path: Path) -> bool:
+        """Whether the value at a path, or a part of it, was reported, so that it may lack anything."""
+        return self.rejects(path) or any(rejected[: len(path)] == path for rejected in self.rejected)
+
     def extent(self, path: Path) -> tuple[int, int, int]:
         """The offsets of a key or an item, of its value, and of the end of the value."""
         span, offset = self.places[path], self.lines.offset

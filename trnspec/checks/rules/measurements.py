@@ -167,9 +167,9 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
         if column.unit is not None and column.unit not in _UNITLESS and node.units.get(column.unit) is None:
             yield Finding((*path, "unit"), f"{column.unit!r} is not a unit", did_you_mean(column.unit, known))
         is_known = column.unit in (None, "%") or node.units.get(column.unit or "") is not None
-        yield from _named_after(name, column.unit, is_known=is_known)
+        yield from _named_after(name, column.unit, is_known=is_known and not node.document.damages(path))
     for name in table.columns:
-        if name not in spec.columns:
+        if name not in spec.columns and not node.document.rejects(("spec", "columns", name)):
             yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
     for name in _KEYS:
         if name not in table.columns and name not in spec.columns:
@@ -251,6 +251,7 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     columns = {n: c for n, c in spec.columns.items() if n in of.table.columns}
     numbers = [n for n, c in columns.items() if c.unit is not None or c.holds == "number"]
     seen: set[str] = set()
+    named = {*spec.hardware}
     hardware = [node.name for kind in (Chip, Server, UltraServer) for node in graph.of(kind)]
     yield from _wrong_hardware(spec.hardware, graph)
     yield from _wrong_models(spec.models, graph)
@@ -282,7 +283,8 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             if expected and is_stated(row.cells[name]) and not re.fullmatch(pattern, row.cells[name]):
                 yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected {expected}")
         text = row.cells.get("hardware", "")
-        if text and text not in spec.hardware and text not in graph and text not in graph.broken:
+        if text and text not in named and text not in graph and text not in graph.broken:
+            named.add(text)  # reported once
             hint = did_you_mean(text, [*spec.hardware, *hardware]) or "add it to spec.hardware"
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
 
