@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.engine import FOLDERS as PLUGINS
 from tests.support.evaluations import assumed, keywords, parts
+from tests.support.tables import tables
 from trnspec.api import load
 from trnspec.errors import RefusalError
 from trnspec.evaluation.runner import run as checked
@@ -211,18 +212,7 @@ def test_the_scale_counts_the_ranks_of_all_stages(catalog, monkeypatch):
     assert ["server", "server", "cluster", "cluster"] == found
 
 
-@pytest.mark.parametrize(
-    ("given", "reason", "place"),
-    [
-        ({"dtype": "mxfp8"}, "unknown-figure", "trainium2 spec.peak.dense.mxfp8"),
-        ({"tp": 128, "on": "trn2.48xlarge*2"}, "heads-not-divisible", "tp"),
-        ({"model": "qwen3-30b-a3b", "ep": 3, "tp": 16}, "experts-not-divisible", "ep"),
-        ({"model": "qwen3-30b-a3b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
-        ({"prefill_on": "trn2.48xlarge", "framework": "transformers-neuronx"}, "batching", "batching"),
-        ({"batch": 9, "batch_buckets": (8,)}, "no-bucket", "batch_buckets"),
-        ({"prefill_on": "trn1.2xlarge"}, "does-not-fit", "prefill_on"),
-    ],
-)
+@pytest.mark.parametrize(("given", "reason", "place"), tables(__file__)["refusals"])
 def test_refusals(catalog, given, reason, place):
     with pytest.raises(RefusalError) as refused:
         asked(catalog, **given)

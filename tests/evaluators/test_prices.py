@@ -3,6 +3,7 @@
 import pytest
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.evaluation.questions import Prices
 from trnspec.evaluators.prices import hourly_price
 
@@ -25,18 +26,7 @@ def test_price_of_the_catalog_has_type_region_date_and_source() -> None:
     assert 14.5593 == float(found.value)
 
 
-@pytest.mark.parametrize(
-    ("server", "given", "known"),
-    [
-        (
-            "trn2.48xlarge",
-            {},
-            "none is listed (neuron-availability-survey-2026-10, 2026-10-03); known: 14.5593 USD/h spot",
-        ),
-        ("trn1.32xlarge", {"region": "eu-west-1"}, "in eu-west-1; known: 21.50 USD/h on-demand (us-east-1"),
-        ("trn3-gen1-server", {"price_type": "spot"}, "no spot price of trn3-gen1-server"),
-    ],
-)
+@pytest.mark.parametrize(("server", "given", "known"), tables(__file__)["unknown price"])
 def test_unknown_price(server, given, known) -> None:
     with pytest.raises(trnspec.RefusalError) as caught:
         price(server, **given)

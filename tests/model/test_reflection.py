@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.support.schema import KINDS, Part, Sampler, documents, unplaced
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.loading.structure import structure
 from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
@@ -172,22 +173,7 @@ def _scalars(data: Any, shape: Shape) -> int:
     return 1
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "version.upper",  # texts have an attribute of this name, documents have not
-        "parts.count",  # as have tuples
-        "lanes.rate.value.dimension",  # as has a quantity, computed
-        "lanes.rate.speed",
-        "lanes.count.real",
-        "other.items",
-        "other.none.value",
-        "latency.value",
-        "speed",
-        "KIND",
-        "connects.0",
-    ],
-)
+@pytest.mark.parametrize("path", tables(__file__)["nothing is where no document has a place"])
 def test_nothing_is_where_no_document_has_a_place(path):
     rate = Figure(value=parse("5 GB/s"))
     link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), version="v1")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import trnspec
 from tests.support.engine import everything
 from tests.support.evaluations import BuiltinConformance, keywords
+from tests.support.tables import tables
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Evaluation
@@ -257,18 +258,7 @@ def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
     assert rows(given)[0]["time_high"] < rows(usual)[0]["time_high"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"tokens": "many"}, "tokens: a number above 0"),
-        ({"deadline": "soon"}, "deadline: a duration above 0 such as 60d, or a day such as 2027-03-31, is expected"),
-        ({"budget": "0"}, "budget: a number above 0"),
-        ({"on": ("trn1.32xlarge*x",)}, "on: a system and a count"),
-        ({"price": "10 EUR/h"}, "price: "),
-        ({"global_batch": 4_000_000}, "global_batch: sequences are expected, such as 256, not 4,000,000, 16,384,000"),
-        ({"checkpoint_rate": "fast"}, "checkpoint_rate: "),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), tables(__file__)["misuse"])
 def test_misuse(changed, message) -> None:
     with pytest.raises(UsageError, match=message):
         plan(CAT, **{**SMALL, "on": ("trn1.32xlarge*2",), **changed})

@@ -8,6 +8,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.engine import ESTIMATORS, SYSTEMS, estimator, possible, system
+from tests.support.tables import tables
 from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.sweep.batch import rows, sweep
 from trnspec.perf.training.step import step
@@ -22,18 +23,7 @@ SPLIT = Layout(
 """Every expert on the eight GPUs of a server."""
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason", "place"),
-    [
-        ({"expert_tp": 3}, "experts-not-divisible", "expert_tp"),
-        ({"expert_tp": 16}, "experts-not-divisible", "expert_tp"),
-        ({"expert_tp": 0}, "not-positive", "expert_tp"),
-        ({"expert_tp": -1}, "not-positive", "expert_tp"),
-        ({"imbalance": 0.99}, "not-positive", "imbalance"),
-        ({"capacity_factor": 0.5}, "not-positive", "capacity_factor"),
-        ({"ep": 3}, "experts-not-divisible", "ep"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason", "place"), tables(__file__)["invalid expert layouts"])
 def test_invalid_expert_layouts(changes, reason, place) -> None:
     with pytest.raises(RefusalError) as refused:
         estimator("mixtral", P5).step(evolve(SPLIT, **changes))
