@@ -96,6 +96,7 @@ WIDER = "extrapolation: 0.5x, transfer: {rows: 9, groups: 2, low: 0.8x, high: 1.
     [
         ({"seq": 2048, "tp": 4}, "bf16", "estimate", (0.9, 1.1)),
         ({"seq": 4096 * 1.25, "tp": 2 / 1.25}, "bf16", "estimate", (0.9, 1.1)),
+        ({"seq": 4096 * 1.26, "tp": 4}, "bf16", "extrapolated", (0.9 / 1.26**0.5, 1.1 * 1.26**0.5)),
         # 0.9 / 4^0.5 and 1.1 * 4^0.5: the input that is furthest outside counts.
         ({"seq": 16384, "tp": 1}, "bf16", "extrapolated", (0.45, 2.2)),
         ({"seq": 256, "tp": 4}, "bf16", "extrapolated", (0.45, 2.2)),
@@ -142,9 +143,9 @@ def test_the_order_of_the_choice(documents, wanted, name):
     ("about", "wanted", "reason"),
     [
         (FRAMEWORK, {"framework": "nxd"}, "a has no rows of nxd, only of megatron (S, 7 rows)"),
-        (ERA, {"era": "2026"}, "a has no rows of 2026, only of 2021 (S, 7 rows)"),
+        (ERA, {"era": "2025"}, "a has no rows of 2025, only of 2021 (S, 7 rows)"),
         (ERA, {"era": "2020"}, "a has no rows of 2020, only of 2021 (S, 7 rows)"),
-        (ERA, {"era": "2023-04"}, "a (S, 7 rows)"),
+        (ERA, {"era": "2024-04"}, "a (S, 7 rows)"),
         ("", {"era": "2026"}, "a has no rows of 2026 (S, 7 rows)"),
         (MODELS, {"experts": False}, "a has no rows of models without experts (S, 7 rows)"),
         ("models: dense, ", {"experts": True}, "a has no rows of models with experts (S, 7 rows)"),
