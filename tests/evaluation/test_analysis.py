@@ -148,6 +148,8 @@ def test_the_value_found_gives_the_target(target, vary, calibration) -> None:
 
     assert goal == pytest.approx(found.number(wanted.answer), rel=1e-6)
     assert goal == pytest.approx(again.number(wanted.answer), rel=1e-3)
+    says = [used.says for used in found.figures_used if f"{used.of}.{used.at}" == vary]
+    assert [text] * (calibration == "none") == says
     assert needed.value == pytest.approx(found.number("present") * found.number("ratio"), rel=1e-12)
 
 

@@ -8,7 +8,7 @@ from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.cells import records
-from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
+from trnspec.perf.calibration.measured.kernels import STORED, KernelCase, KernelRuns, kernel_cases
 from trnspec.perf.lowering.lower import lower
 
 DATA = folder() / "measured"
@@ -89,6 +89,12 @@ def test_activations_of_8_bit_are_multiplied_in_8() -> None:
     chip = lower(everything(), "b200")
     narrow, wide = (ideal(one(LAYER, precision=p, tokens="65536")) for p in ("w4a8_mxfp4_mxfp8", "w4a16_mxfp4"))
     assert chip.rate("bf16") / chip.rate("fp8") == pytest.approx(narrow / wide)
+
+
+def test_bits_of_a_stored_weight() -> None:
+    """With the scales of groups of 128 in 16 bit, and of 16 and of 32 in 8 bit."""
+    bits = {"int4_wo": 4 + 16 / 128, "nvfp4": 4 + 8 / 16, "mxfp4": 4 + 8 / 32, "fp8": 8, "int8": 8}
+    assert bits == {name: 8 * size for name, size in STORED.items()}
 
 
 def test_attention_in_prefill_and_decode() -> None:
