@@ -29,18 +29,12 @@ def found(text: str) -> set[tuple[str, int]]:
 @pytest.mark.parametrize(
     "at",
     [
-        "spec" + ".{a,b}" * 16,
-        "spec" + ".{a,b}" * 33,
-        "spec.peak.dense.{" + ",".join(f"a{n}" for n in range(MOST_PATHS + 1)) + "}",
-        "spec." + "a" * 200,
-        '"spec.{{a}}"',
-        '"spec.memory.{capacity"',
-        '"spec.memory.capacity}"',
-        '"spec.{memory.capacity}"',
-        '"spec.memory.{}"',
-        "spec.memory.capacity,bandwidth",
+        "spec" + ".{a,b}" * 16, "spec" + ".{a,b}" * 33,
+        "spec.peak.dense.{" + ",".join(f"a{n}" for n in range(MOST_PATHS + 1)) + "}", "spec." + "a" * 200,
+        '"spec.{{a}}"', '"spec.memory.{capacity"', '"spec.memory.capacity}"', '"spec.{memory.capacity}"',
+        '"spec.memory.{}"', "spec.memory.capacity,bandwidth",
     ],
-)
+)  # fmt: skip
 def test_paths(at) -> None:
     """A text that names too many paths, or whose braces do not match, is one error, also in waivers and overrides."""
     waiver = f"  allow:\n    - at: {at}\n      code: TRN401\n      reason: x\n"
