@@ -132,17 +132,12 @@ def test_wrong_sql(text, words) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT * FROM '{file}'",
-        "SELECT * FROM read_csv('{file}')",
-        "SELECT * FROM read_text('{file}')",
-        "SELECT * FROM glob('{folder}/*')",
-        "COPY chips TO '{folder}/new.csv'",
-        "EXPORT DATABASE '{folder}/new'",
-        "EXPLAIN ANALYZE SELECT * FROM '{file}'",
-        "SELECT * FROM secret_variable",
+        "SELECT * FROM '{file}'", "SELECT * FROM read_csv('{file}')", "SELECT * FROM read_text('{file}')",
+        "SELECT * FROM glob('{folder}/*')", "COPY chips TO '{folder}/new.csv'", "EXPORT DATABASE '{folder}/new'",
+        "EXPLAIN ANALYZE SELECT * FROM '{file}'", "SELECT * FROM secret_variable",
         "SELECT * FROM query('SELECT * FROM read_text(''{file}'')')",
     ],
-)
+)  # fmt: skip
 def test_sql_cannot_read_other_files(tmp_path, text) -> None:
     """Neither a file nor a variable of the program is read, and nothing is written."""
     secret_variable = pa.table({"a": [1]})

@@ -68,15 +68,13 @@ def test_names(completed, given) -> None:
         (("eval", "training", "--calibration", "trainium1-n"), ["trainium1-neuron"]),
         (("eval", "training", "--calibration", "no"), ["none"]),
         (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406", "TRN407", "TRN408", "TRN409"]),
-        (("explain", "chip.memory.ba"), ["chip.memory.bandwidth"]),
-        (("explain", "ultra"), ["ultraserver"]),
+        (("explain", "chip.memory.ba"), ["chip.memory.bandwidth"]), (("explain", "ultra"), ["ultraserver"]),
         (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),
         (("query", "chip", "--columns", "name,memory.ba"), ["name,memory.bandwidth"]),
-        (("audit", "--verdict", "rej"), ["rejected"]),
-        (("diff", "--name", "trainium1"), ["trainium1"]),
+        (("audit", "--verdict", "rej"), ["rejected"]), (("diff", "--name", "trainium1"), ["trainium1"]),
         (("calibrate", "--chip", "trainium2"), ["trainium2"]),
     ],
-)
+)  # fmt: skip
 def test_completions_of_common_inputs(completed, words, found) -> None:
     assert set(found) <= set(completed(*words))
     assert [c for c in completed(*words) if not c.startswith(words[-1])] == []

@@ -45,3 +45,21 @@ def test_colours_only_on_a_terminal(args) -> None:
     assert "\x1b[" in colored
     assert plain == piped(*args)
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+
+
+@pytest.mark.parametrize(
+    ("width", "args", "heads"),
+    [
+        (38, ["source", "neuron-trainium2-2026-08"], "document figure says verdict"), (34, ["source"], "source date"),
+        (20, ["query", "chip", "--columns", "name,title,memory.capacity"], "name title"),
+        (20, ["compare", "trainium1", "trainium2"], "figure"), (20, ["list", "servers"], "name"),
+        (34, ["check", "trainium2", "memory.bandwidth", "3 TB/s"], "value verdict source"),
+    ],
+)  # fmt: skip
+def test_a_narrow_table_wraps_texts_and_keeps_the_columns_that_name_its_rows(here, monkeypatch, width, args, heads):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = here(*args).out.splitlines()
+    rule = next(number for number, line in enumerate(lines) if re.fullmatch(r"--[- ]+", line))
+
+    assert heads.split() == lines[rule - 1].split()
+    assert max(map(len, lines[rule:])) <= width

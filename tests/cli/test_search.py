@@ -86,8 +86,7 @@ def test_the_catalog_of_parts_is_found_again(here) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--part", "0/3"), "--part: '0/3'; I/N is expected"),
-        (("--part", "4/3"), "--part: '4/3'; I/N is expected"),
+        (("--part", "0/3"), "--part: '0/3'; I/N is expected"), (("--part", "4/3"), "--part: '4/3'; I/N is expected"),
         (("--part", "1/2", "--global-batch", "8,16"), "are for one search"),
         (("--workers", "2", "--dask", "tcp://a:1"), "exclude each other"),
         (("--pareto", "time"), "two or three different measures"),

@@ -116,8 +116,7 @@ S = Switch(name="s", count=4, chips=4)
 @pytest.mark.parametrize(
     ("topology", "chips", "word"),
     [
-        (Topology(shape="torus"), 16, "needs the chips"),
-        (Topology(shape="mesh"), 2, "needs the chips"),
+        (Topology(shape="torus"), 16, "needs the chips"), (Topology(shape="mesh"), 2, "needs the chips"),
         (Topology(shape="hypercube", dimensions=(4, 4)), 16, "2 chips along each"),
         (Topology(shape="hypercube", dimensions=(1_000_000_000,)), 16, "expected 0 to 20"),
         (Topology(shape="ring", dimensions=(4, 4)), 16, "one length"),
@@ -131,7 +130,7 @@ S = Switch(name="s", count=4, chips=4)
         (Topology(shape="torus", dimensions=(4, 4), levels=(S,)), 16, "belong to a switched"),
         (Topology(shape="torus", dimensions=(4, 4), direct=1), 16, "belong to a switched"),
     ],
-)
+)  # fmt: skip
 def test_declarations_that_contradict_themselves(topology, chips, word):
     with pytest.raises(TopologyError, match=r".") as raised:
         shape(topology, chips)

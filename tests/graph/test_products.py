@@ -83,15 +83,10 @@ def test_about(name, chips) -> None:
     ("chips", "described"),
     [
         # By the name of a source, by an alias in it, by its server.
-        (["one"], True),
-        (["other"], True),
-        (["third"], False),
-        (["fourth"], False),
-        (["third", "fourth"], False),
-        (["third", "one"], True),
-        ([], False),
+        (["one"], True), (["other"], True), (["third"], False), (["fourth"], False), (["third", "fourth"], False),
+        (["third", "one"], True), ([], False),
     ],
-)
+)  # fmt: skip
 def test_is_described(chips, described) -> None:
     assert described == is_described(MADE, chips) == is_described(MADE, chips)
 

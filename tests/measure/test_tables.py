@@ -55,6 +55,15 @@ def test_shares_of_the_published_figures():
     assert {""} == {each.calibration for each in ideal}
 
 
+def test_the_framework_and_the_launch_of_a_table():
+    made = [tables(), tables(attrs.evolve(ORIGIN, device=attrs.evolve(GPU, kind="cpu")))]
+    found = [
+        (each[kind][0]["framework"], each[kind][0]["launch"][:5]) for each in made for kind in ("collective", "op")
+    ]
+
+    assert found == [("nccl", "queue"), ("torch", "eager"), ("gloo", "queue"), ("torch", "eager")]
+
+
 def test_hardware_is_any_document_of_the_catalog():
     rows = completed("op", ROWS["op"], attrs.evolve(ORIGIN, hardware="trainium1"))
     compared, skipped = compare(everything(), {"op": rows}, "none")

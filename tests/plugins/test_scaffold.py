@@ -92,7 +92,7 @@ def test_two_of_each_kind(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("acme", "ACME001"), ("trn", "TRNX001"), ("x9", "XX001"), ("accelerators", "ACCELE001")]
+    ("name", "code"), [("acme", "ACME001"), ("trn", "TRNX001"), ("x9", "XX001"), ("a" * 40, "AAAAAA001")]
 )
 def test_codes_have_letters_of_their_own(name, code) -> None:
     assert f'@rule("{code}"' in files(name, "rules")[f"src/trnspec_{name}/rules.py"]

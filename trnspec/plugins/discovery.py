@@ -208,8 +208,8 @@ def _with_faults(record: Record, status: str, faults: tuple[str, ...]) -> Record
 
 def summary(faults: tuple[str, ...]) -> str:
     """The first faults in one line."""
-    more = [f"and {len(faults) - MOST} more"] if len(faults) > MOST else []
-    return "; ".join([*faults[:MOST], *more])
+    more = len(faults[MOST:])
+    return "; ".join([*faults[:MOST], *([f"and {more} more"] if more else [])])
 
 
 def _record(entry: EntryPoint, status: str, message: str, seconds: float = 0.0) -> Record:
