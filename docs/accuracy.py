@@ -462,6 +462,9 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     parts = [p for p in PHASES if any(r["part"] == p for r in every)]
     kinds = by_kind(every, [*itertools.chain(*further)])
     unordered = [f"{k['quantity']}, {k['kind']} ({100 * k['less']:.0f} %)" for k in kinds if k.get("less", 0.0) > 0.5]
+    ordered = dict.fromkeys((name for name, _ in CHIPS), 1.0)
+    for k in kinds:
+        ordered[k["quantity"]] *= 1.0 - k.get("less", 0.0)
     of_kinds = [
         [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
          ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['less']:.0f} %" if "less" in k else "",
@@ -491,7 +494,7 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "rounded. An interval of chips that is wider than a factor of 8 is printed as its lower end, and is not counted as inside. Of 32",
         "fleets of Llama 3.1 405B together the plans have 0.56 to 0.75 times the published chips with prompts of the mean length, 0.69 to",
         "0.88 times with lengths of 476 to 18,380 tokens (`test_published_fleets FILE 32 spread`; the source has 476 to 19,988 and",
-        "the mean), and 0.91 to 1.09 times if replicas are aggregated too. Llama 2 70B on H100 has 1.31 times, extrapolated to 2.1 times",
+        "the mean), and 0.91 to 1.09 times if replicas are aggregated too. Llama 2 70B on H100 has 1.33 times, extrapolated to 2.1 times",
         "the parameters, 0.29 times the prompt length and 7.6 times the requests in flight of the fitted rows: with 970 requests its matrix",
         "multiplications take 2.2 times their time at the peak rate. Neither pipeline parallelism nor 2,048 requests in flight change this.",
         *table(["plans", "number", "median", "90th percentile", "inside", "median width"], baselines.plans(cat), 1),
@@ -515,6 +518,8 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
         "of those of these rows that are estimates too: as estimates, and by their kind. `width` is the ratio of the ends of the interval.",
         "`less` is the probability that the mean error of a kind is less than that of the kind above it, by 2,000 resamplings of clusters: of",
         f"25 to 75 % the clusters are too few to order both. It is above 50 % for {'; '.join(unordered)}: the rows of both kinds differ.",
+        f"By these, taken as independent, {sum(ordered.values()):.1f} of {len(ordered)} quantities are expected in order; that all are has a",
+        f"probability of {percent(math.prod(ordered.values()))}.",
         "The interval of transferred rows is that of what they lack: of rows held out with their chip where the software is the same and at",
         "least three chips were measured, and else that of other software. It is never narrower than that of estimates.",
         *table(["quantity", "kind", "rows", "clusters", "mean", "same rows", "less", "inside", "width"], of_kinds, 2),
