@@ -24,15 +24,11 @@ spec:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        (("chips", "count"), "own"),
-        (("network", "nics"), "of-the-document"),
-        (("network", "bandwidth"), None),
-        (("network", "peak"), "another"),
-        (("network", "storage"), "of-the-document"),
-        (("network", "baseline"), None),
-        (("local_storage",), None),
+        (("chips", "count"), "own"), (("network", "nics"), "of-the-document"), (("network", "bandwidth"), None),
+        (("network", "peak"), "another"), (("network", "storage"), "of-the-document"),
+        (("network", "baseline"), None), (("local_storage",), None),
     ],
-)
+)  # fmt: skip
 def test_source_of(path, source) -> None:
     """Its own, or that of the document; a derived figure has none, and neither has what is not there."""
     node = load_document(read_text(TEXT, "box.yaml"), KNOWN).node

@@ -65,16 +65,13 @@ def test_a_mistake_at_a_former_path_is_one_error_at_its_line(old, new, expected)
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("efa: {}", []),
-        ("fabric: {link: neuronlink-v2, bandwidth: {}}", []),
-        ("efa: 8", [("TRN103", 6)]),
-        ("efa: null", [("TRN103", 6)]),
-        ("efa: [8]", [("TRN103", 6)]),
+        ("efa: {}", []), ("fabric: {link: neuronlink-v2, bandwidth: {}}", []), ("efa: 8", [("TRN103", 6)]),
+        ("efa: null", [("TRN103", 6)]), ("efa: [8]", [("TRN103", 6)]),
         ("fabric: {link: neuronlink-v2, bandwidth: null}", [("TRN103", 6)]),
         ("fabric: {link: neuronlink-v2, bandwidth: [1 GB/s]}", [("TRN103", 6)]),
         ("efa: {cards: 8}\n  network: 5", [("TRN103", 7)]),
     ],
-)
+)  # fmt: skip
 def test_forms_that_never_were(text, left):
     head = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: box, title: Box}\nspec:\n"
     found = problems(f"{head}  chips: {{chip: trainium1, count: 16}}\n  {text}\n")

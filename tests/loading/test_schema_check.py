@@ -50,17 +50,13 @@ DATE = "a date such as 2024-02-13, 2024-02 or 2024"
 @pytest.mark.parametrize(
     ("as_of", "reported"),
     [
-        ("2025", None),
-        ('"2025"', None),
-        ("2025-13", ("TRN105", "'2025-13'", f"write {DATE}")),
+        ("2025", None), ('"2025"', None), ("2025-13", ("TRN105", "'2025-13'", f"write {DATE}")),
         ("October 2025", ("TRN105", "'October 2025'", "write 2025-10")),
-        ("2025/3/1", ("TRN105", "'2025/3/1'", "write 2025-03-01")),
-        ("999", ("TRN105", "999", f"write {DATE}")),
-        ("20250301", ("TRN105", "20250301", f"write {DATE}")),
-        ("2025.5", ("TRN103", "2025.5", f"write {DATE}")),
+        ("2025/3/1", ("TRN105", "'2025/3/1'", "write 2025-03-01")), ("999", ("TRN105", "999", f"write {DATE}")),
+        ("20250301", ("TRN105", "20250301", f"write {DATE}")), ("2025.5", ("TRN103", "2025.5", f"write {DATE}")),
         ("true", ("TRN103", "true", f"write {DATE}")),
     ],
-)
+)  # fmt: skip
 def test_dates(as_of, reported):
     """A whole number of four digits is a year, with or without quotes."""
     text = f"api_version: trnspec/v1\nkind: Source\nmetadata: {{name: page, title: T}}\nspec:\n  publisher: P\n  as_of: {as_of}\n"

@@ -103,15 +103,11 @@ def test_a_document_with_an_invalid_title_is_checked():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("name: example", "name: Example X"),
-        ("capacity: 32 GiB, ", ""),
-        ("capacity: 32 GiB", "capacity: 32"),
-        ("capacity: 32 GiB", "capacity: {note: x}"),
-        ("  memory: {", "  storage: {"),
-        ("spec:\n", "specs:\n"),
+        ("name: example", "name: Example X"), ("capacity: 32 GiB, ", ""), ("capacity: 32 GiB", "capacity: 32"),
+        ("capacity: 32 GiB", "capacity: {note: x}"), ("  memory: {", "  storage: {"), ("spec:\n", "specs:\n"),
         ("metadata: {", "metadata: !x {"),
     ],
-)
+)  # fmt: skip
 def test_missing_required_field_drops_the_document(old, new):
     assert CHIP.count(old) == 1
     found = reading(CHIP.replace(old, new))

@@ -17,14 +17,10 @@ some_codes = st.lists(st.sampled_from(["TRN", "TRN4", "TRN402", "XYZ01"]), max_s
 @pytest.mark.parametrize(
     ("select", "ignore", "reported"),
     [
-        ((), (), set(CODES)),
-        (("TRN4",), (), {"TRN402", "TRN403"}),
-        (("TRN402", "XYZ"), (), {"TRN402", "XYZ01"}),
-        ((), ("TRN",), {"XYZ01"}),
-        (("TRN4",), ("TRN403",), {"TRN402"}),
-        (("TRN402",), ("TRN4",), set()),
+        ((), (), set(CODES)), (("TRN4",), (), {"TRN402", "TRN403"}), (("TRN402", "XYZ"), (), {"TRN402", "XYZ01"}),
+        ((), ("TRN",), {"XYZ01"}), (("TRN4",), ("TRN403",), {"TRN402"}), (("TRN402",), ("TRN4",), set()),
     ],
-)
+)  # fmt: skip
 def test_reports(select, ignore, reported) -> None:
     """A code is reported when it is selected, or nothing is, and it is not ignored."""
     settings = Settings(select=select, ignore=ignore)
@@ -99,17 +95,15 @@ def test_nearest_file_holds(tmp_path: Path) -> None:
     [
         ('ignor = ["TRN1"]', "'ignor' is not a setting of trnspec; did you mean 'ignore'"),
         ("zzz = 1", "'zzz' is not a setting of trnspec; known: select, ignore, severity, catalogs"),
-        ('select = "TRN1"', "select is a list of texts"),
-        ("ignore = [1]", "ignore is a list of texts"),
+        ('select = "TRN1"', "select is a list of texts"), ("ignore = [1]", "ignore is a list of texts"),
         ('severity = "info"', "severity is a table"),
         ("severity = {TRN402 = 'fatal'}", "'fatal' is not a severity; write one of info, warning, error"),
-        ("severity = {TRN402 = 3}", "'3' is not a severity"),
-        ("select = [", "trnspec.toml: "),
+        ("severity = {TRN402 = 3}", "'3' is not a severity"), ("select = [", "trnspec.toml: "),
         ("a = 1\na = 2\n", r"trnspec\.toml:2:6: Cannot overwrite a value"),
         ("select = " + "9" * 5000, "a number has too many digits"),
         ("# one\n\xe9", "trnspec.toml:2: it is not UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_wrong_settings_are_misuse(tmp_path: Path, text, message) -> None:
     """Each message names the file."""
     (tmp_path / "trnspec.toml").write_bytes(text.encode("latin-1"))

@@ -109,6 +109,7 @@ def test_failure(failed, name) -> None:
     warning = f"trnspec: warning: the plugin {name} of trnspec-{name} 1.0 is left out: "
 
     assert ("ok", "") == (found["zz-fine"]["status"], found["zz-fine"]["message"])
+    assert 0 < found["zz-fine"]["seconds"] < 1  # the limit
     assert (f"trnspec-{name}", "1.0", status) == tuple(found[name][k] for k in ("distribution", "version", "status"))
     assert message in " ".join(found[name]["message"].split())
     assert (1, len(FAILURES)) == (sum(line.startswith(warning) for line in warnings), len(warnings))

@@ -58,8 +58,7 @@ def test_documents_are_sound(site) -> None:
 @pytest.mark.parametrize(
     ("args", "found"),
     [
-        (("list", "tilechips"), {"tile-1"}),
-        (("list", "TileChip"), {"tile-1"}),
+        (("list", "tilechips"), {"tile-1"}), (("list", "TileChip"), {"tile-1"}),
         (("list", "racks"), {"tile-rack", "plain-rack"}),
         (("query", "chip where memory.capacity = 64 GiB"), {"tile-1"}),
         (("query", "tilechip where clock_domains > 1"), {"tile-1"}),
@@ -70,7 +69,7 @@ def test_documents_are_sound(site) -> None:
         (("query", "rack where memory.capacity > 1.9 TiB"), {"plain-rack"}),
         (("query", 'halls where rack = "tile-rack"'), {"tile-hall"}),
     ],
-)
+)  # fmt: skip
 def test_list_and_query(site, args, found) -> None:
     assert found == names(site, *args)
 

@@ -110,17 +110,15 @@ def odd(catalog: Catalog, *, chip: str) -> Evaluation:
     ("run", "test", "message"),
     [
         (undocumented, "test_asks_for_what_the_command_line_can_give", "chip has no help text"),
-        (nan, "test_answers", "time is nan"),
-        (silent, "test_says_what_was_asked", "missing in the inputs"),
-        (moody, "test_answers_the_same_again", "trainium2"),
-        (bare, "test_numbers_have_units", "give each a unit"),
+        (nan, "test_answers", "time is nan"), (silent, "test_says_what_was_asked", "missing in the inputs"),
+        (moody, "test_answers_the_same_again", "trainium2"), (bare, "test_numbers_have_units", "give each a unit"),
         (guessing, "test_refuses_rather_than_guesses", "trainium2 memory.bandwidth is gone"),
         (raising, "test_refuses_rather_than_guesses", "raise RefusalError"),
         (misquoting, "test_rests_on_figures_of_the_catalog", "trainium2 memory.bandwidth"),
         (inventing, "test_refuses_rather_than_guesses", "trainium2 has no memory.speed"),
         (odd, "test_goes_through_json", "trainium2"),
     ],
-)
+)  # fmt: skip
 def test_conformance_fails_invalid_plugins(run, test, message) -> None:
     with pytest.raises(AssertionError, match=message):
         getattr(conformance(run), test)()

@@ -64,15 +64,11 @@ def test_the_first_4096_bytes_count(before, binary) -> None:
 @pytest.mark.parametrize(
     ("character", "name"),
     [
-        ("a", "U+0061 (latin small letter a)"),
-        ("\u200b", "U+200B (zero width space)"),
-        ("\0", "U+0000 (NUL)"),
-        ("\x1b", "U+001B (escape)"),
-        ("\x07", "U+0007"),
-        ("\U0001f600", "U+1F600 (grinning face)"),
+        ("a", "U+0061 (latin small letter a)"), ("\u200b", "U+200B (zero width space)"), ("\0", "U+0000 (NUL)"),
+        ("\x1b", "U+001B (escape)"), ("\x07", "U+0007"), ("\U0001f600", "U+1F600 (grinning face)"),
         ("\ue000", "U+E000"),
     ],
-)
+)  # fmt: skip
 def test_names(character, name) -> None:
     assert name == name_of(character)
 
@@ -88,15 +84,12 @@ def test_foreign_letters(text, end) -> None:
 @pytest.mark.parametrize(
     ("text", "escaped", "seen"),
     [
-        ("a b", "a b", "a b"),
-        ("a\nb\tc", "a\\nb\\tc", "a\nb\tc"),
-        ("\x1b[0m", "\\x1b[0m", "\\x1b[0m"),
-        ("\u202ea\u00a0b", "\\u202ea\u00a0b", "\\u202ea\u00a0b"),
-        ("\u00e9\u754c", "\u00e9\u754c", "\u00e9\u754c"),
+        ("a b", "a b", "a b"), ("a\nb\tc", "a\\nb\\tc", "a\nb\tc"), ("\x1b[0m", "\\x1b[0m", "\\x1b[0m"),
+        ("\u202ea\u00a0b", "\\u202ea\u00a0b", "\\u202ea\u00a0b"), ("\u00e9\u754c", "\u00e9\u754c", "\u00e9\u754c"),
         ("\ud800\r\ue000", "\\ud800\\r\\ue000", "\\ud800\\r\ue000"),
         ("\u200b\u2028", "\\u200b\\u2028", "\u200b\\u2028"),
     ],
-)
+)  # fmt: skip
 def test_escapes(text, escaped, seen) -> None:
     assert (escaped, seen) == (escape(text), visible(text))
 

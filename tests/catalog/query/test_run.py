@@ -193,15 +193,11 @@ def test_mistakes(text, marked, words) -> None:
 @pytest.mark.parametrize(
     ("sort", "order"),
     [
-        ((), ["box", "tin"]),
-        ("-chips.count", ["box", "tin"]),
-        ("chips.count", ["tin", "box"]),
-        ("memory.bandwidth", ["box", "tin"]),
-        ("-memory.bandwidth", ["box", "tin"]),
-        (["title", "-name"], ["tin", "box"]),
-        ("memory.capacity / chips.count", ["tin", "box"]),
+        ((), ["box", "tin"]), ("-chips.count", ["box", "tin"]), ("chips.count", ["tin", "box"]),
+        ("memory.bandwidth", ["box", "tin"]), ("-memory.bandwidth", ["box", "tin"]),
+        (["title", "-name"], ["tin", "box"]), ("memory.capacity / chips.count", ["tin", "box"]),
     ],
-)
+)  # fmt: skip
 def test_order(sort, order) -> None:
     """What is not known comes last either way; what is equal stays in the order of names."""
     assert order == [b.name for b in CAT.query("server", sort=sort)]

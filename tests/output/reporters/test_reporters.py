@@ -30,16 +30,11 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(
     ("terminal", "environ", "expected"),
     [
-        (True, {}, True),
-        (False, {}, False),
-        (True, {"TERM": "dumb"}, False),
-        (True, {"NO_COLOR": ""}, True),
-        (True, {"NO_COLOR": "0"}, False),
-        (False, {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
-        (False, {"FORCE_COLOR": ""}, False),
-        (True, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (True, {}, True), (False, {}, False), (True, {"TERM": "dumb"}, False), (True, {"NO_COLOR": ""}, True),
+        (True, {"NO_COLOR": "0"}, False), (False, {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        (False, {"FORCE_COLOR": ""}, False), (True, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
     ],
-)
+)  # fmt: skip
 def test_use_color(terminal: bool, environ: dict[str, str], expected: bool) -> None:
     assert expected is use_color(Terminal() if terminal else io.StringIO(), environ)
 
