@@ -60,7 +60,7 @@ def contradictions(spec: Model) -> Iterator[Contradiction]:
         part = "experts" if experts is not None and experts.layers is not None else "feed_forward"
         yield Contradiction((part, "layers"), message, hint, (("layers",),))
     operations = attended + recurrent + dense + with_experts
-    if 0 < operations < spec.layers:
+    if operations < spec.layers:
         message = f"{spec.layers} layers, but only {operations} operations in them"
         yield Contradiction(("layers",), message, "each layer has attention, a recurrence or a network")
     if spec.positions == "learned" and spec.form == "decoder" and spec.segments is not None:
