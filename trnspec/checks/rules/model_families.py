@@ -66,12 +66,17 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         return
     listed = [(index, path) for index, text in enumerate(base.differs) for path in spread(text)]
     own, others = _dimensions(model.spec), _dimensions(other.spec)
-    for path in {**own, **others}:
-        one, two = own.get(path), others.get(path)
-        if one == two or any(("spec", *path)[: len(differing)] == differing for _, differing in listed):
+    compared: set[Path] = set()
+    for full in {**own, **others}:
+        if own.get(full) == others.get(full) or any(("spec", *full)[: len(d)] == d for _, d in listed):
             continue
-        if model.document.rejects(("spec", *path)):
+        # Of a part that only one of them has, one finding.
+        above = (full[:n] for n in range(1, len(full)))
+        path = next((p for p in above if not (_below(own, p) and _below(others, p))), full)
+        if path in compared or any(node.document.rejects(("spec", *path)) for node in (model, other)):
             continue
+        compared.add(path)
+        one, two = (values.get(path) or ("present" if _below(values, path) else None) for values in (own, others))
         message = f"{dotted(path)} is {_shown(one)}, but {_shown(two)} in {other.name}, which has the same dimensions"
         hint = f"correct one of the two, or list spec.{dotted(path)} in base.differs"
         place: Path = ("spec", *path) if one is not None else ("spec", "base", "model")

@@ -74,7 +74,7 @@ def software_mismatch(node: Node[Software], graph: Graph) -> Iterator[Finding]:
         if text is not None and not (re.search(r"\d", text) if name == "version" else _release(text)):
             yield Finding(("spec", name), f"{text!r} is not a release", "write a release, such as 2.34.0")
     successor = spec.successor and graph.find(spec.successor)
-    if successor is node or (chip and successor and successor.spec.chip.name != spec.chip.name):
+    if successor is node or (chip and successor and graph.find(successor.spec.chip) not in (None, chip)):
         message = "it is its own successor" if successor is node else f"{successor.name} runs on {successor.spec.chip}"
         see = () if successor is node else (at(successor, ("spec", "chip")),)
         yield Finding(("spec", "successor"), message, f"name other software on {spec.chip}", see)

@@ -80,9 +80,14 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     yield from _wrong_counts(model)
 
 
+def _is_damaged(model: Node[Model]) -> bool:
+    """Whether a value of the dimensions was reported, so that what they give says nothing."""
+    return model.document.damages(("spec",))
+
+
 def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
     spec = model.spec
-    if spec.parameters is None or any(contradictions(spec)):
+    if spec.parameters is None or _is_damaged(model) or any(contradictions(spec)):
         return
     for name, formula in _FORMULAS.items():
         stated = getattr(spec.parameters, name)
@@ -254,7 +259,7 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
     Source:
         Ainslie and others: GQA, Training Generalized Multi-Query Transformer Models (2023), section 2.2, for the heads.
     """
-    for problem in contradictions(model.spec):
+    for problem in () if _is_damaged(model) else contradictions(model.spec):
         see = tuple(at(model, ("spec", *path)) for path in problem.others)
         yield Finding(("spec", *problem.path), problem.message, problem.hint, see)
 
@@ -295,7 +300,7 @@ def name_size_mismatch(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         The names and parameter counts of the models in this catalog.
     """
     # Where a stated count differs from the dimensions, TRN405 names the likely one.
-    if any(contradictions(model.spec)) or any(True for _ in _wrong_counts(model)):
+    if _is_damaged(model) or any(contradictions(model.spec)) or any(True for _ in _wrong_counts(model)):
         return
     counted = sizes(model.spec)
     for name in (model.name, *model.metadata.aliases):
