@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.diagnostics import unknown_name
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated
+from trnspec.model.document import Node
 from trnspec.plots.chart import UNKNOWN, Chart, ChartAxis, Ends, LimitLine, Mark, Panel, Points
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Quantity, parse_or_none
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @frozen

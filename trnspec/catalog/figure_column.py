@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from trnspec.graph.totals import Total
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.text_table import Cell, Column, Number
-
-if TYPE_CHECKING:
-    from trnspec.graph.totals import Total
 
 
 def figure_column(name: str, values: Sequence[Displayed | Cell]) -> tuple[Column, list[Cell], str]:

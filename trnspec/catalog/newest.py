@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import chips, total
+from trnspec.model.document import Node
 from trnspec.model.server import Server
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 _FAMILY = "trainium"
 _HARDWARE = ("Chip", "UltraServer", "Server", "Cluster", "Core", "Link")

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.catalog.figure_column import displayed_total, figure_column
 from trnspec.catalog.newest import is_driver_name, newest_first
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.parts import has_parts
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, TextTable, table
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.quantities.display import Displayed
 
 _FIGURES = {
     "bf16 dense": ("spec", "peak", "dense", "bf16"),

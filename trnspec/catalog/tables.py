@@ -9,25 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import field, frozen
 
 from trnspec.graph.composition import part_kinds
+from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
+from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
 from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval, Quantity, parse_or_none
 from trnspec.quantities.units import Dimension, UnitTable
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 Type = Literal["number", "integer", "string", "integers", "strings"]
 Cell = float | int | str | tuple[int, ...] | tuple[str, ...] | None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from fractions import Fraction
+from typing import Literal
 
 from attrs import field, frozen
 
@@ -11,9 +12,6 @@ from trnspec.quantities.formula import Token, read_number
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import UNITS
 from trnspec.text_table import columns_of
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~"]
 OPERATORS: dict[str, Operator] = {

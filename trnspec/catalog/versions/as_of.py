@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -17,6 +17,7 @@ from trnspec.graph.graph import Graph, references
 from trnspec.graph.provenance import claims_at, credited_source
 from trnspec.loading.schema.prune import is_needed, prune
 from trnspec.loading.structure import plain, structure
+from trnspec.model.annotations import Pattern
 from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -37,11 +38,8 @@ from trnspec.model.reflection import (
 from trnspec.model.rounded import count_of
 from trnspec.model.source import Source, end
 from trnspec.quantities.quantity import Quantity, parse_or_none
+from trnspec.quantities.units import UnitTable
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.model.annotations import Pattern
-    from trnspec.quantities.units import UnitTable
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
 _CURRENT = (None, "agrees", "rounded")

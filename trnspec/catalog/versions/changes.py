@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -15,13 +15,11 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Rejection, StructureError, plain, structure
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, steps_of, value_at, with_value
 from trnspec.model.renames import current
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 def changed(node: Node[Any], changes: Mapping[str, Any]) -> Any:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import field, frozen
 
 from trnspec.diagnostics import unknown_name
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import joined
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated, claims_at, figures
+from trnspec.model.document import Claim, Node
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread, steps_of, value_at
 from trnspec.quantities.quantity import Quantity, parse, parse_or_none
 from trnspec.short_repr import short_repr
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Claim, Node
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 _WIDTH = 80
 _IN_FIGURES = ("source", "where")

@@ -11,7 +11,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -22,15 +23,11 @@ from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph.graph import Graph, build, references
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, plain, structure
+from trnspec.model.document import Node
 from trnspec.model.kinds import BUILTIN
+from trnspec.plugins.api import Registry
 from trnspec.short_repr import short_repr
 from trnspec.yaml import Document, Places
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
-
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Registry
 
 FORMAT = "trnspec-edition/1"
 """The format of an edition, in its header."""

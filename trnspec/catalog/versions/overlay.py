@@ -6,7 +6,7 @@ See ``docs/reference/overlay.md``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -15,12 +15,10 @@ from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, build
 from trnspec.loading.pipeline import load_document
+from trnspec.model.document import Node
 from trnspec.plugins.api import API, Kind, Plugin, Registry
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.yaml import Document, Path, Place, Problem
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 KEYS = ("change", "add")
 """The parts of an overlay."""

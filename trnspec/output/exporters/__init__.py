@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.output.exporters.exported import Export
 from trnspec.plugins.api import Exporter, Function, loaded
 from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import called
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 def exporter(format: str) -> Exporter:

@@ -8,16 +8,14 @@ then refuses that type and never scales another one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog, Number, number
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import adapter_link, adapters, either, fabrics, latency, out_of_part, systems
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 _HEAD = "System of aiconfigurator, written by trnspec from checked figures."
 

@@ -9,20 +9,18 @@ Rates are per link and direction, in GiB/s: a GB of the parser is 2 ** 30 bytes 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.output.exporters.export_log import ExportLog, in_unit
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import BETWEEN, LinkTable, either, fabrics, latency, link_table, out_of_part
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 _HEAD = "Analytical network of astra-sim, written by trnspec from checked figures."
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
 from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.output.exporters.link_table import adapters, out_of_a_chip
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
+from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import adapter_link, adapters, fabrics, latency, out_of_a_chip
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 DTYPES = {"fp8": "float8", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 """The data types of calculon, by the names of trnspec."""

@@ -5,19 +5,17 @@ Vertices are named by their numbers in the topology: ``chip0``, ``chip1``, ...; 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import LinkTable, link_table
 from trnspec.output.exporters.svg import link_text
 from trnspec.text_table import escape, visible
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
-    from trnspec.topology.fabric import FabricGraph
 
 _COLOURS = ("#3565c4", "#c4521a", "#a86b00", "#8a3fa0", "#2e7d4f")
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec.output.exporters.link_table import LinkTable
 from trnspec.text_table import visible
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.shapes import GridAxis, GridShape, Hypercube
-
-if TYPE_CHECKING:
-    from trnspec.output.exporters.link_table import LinkTable
-    from trnspec.topology.fabric import FabricGraph
-    from trnspec.topology.switched import Switched
+from trnspec.topology.switched import Switched
 
 STYLE = """\
   .card{fill:#ffffff;stroke:#d5dae1}

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated, conflicting, figures
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.reflection import FigureShape, dotted, shape_at
 from trnspec.output.exporters.exported import Export, ExportAssumption, ExportError, Reason, Used
 from trnspec.quantities.quantity import Qualifier
 from trnspec.quantities.units import UNITS, Dimension
 from trnspec.text_table import escape
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
 
 Number = int | float
 

@@ -11,10 +11,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from attrs import define, field, frozen
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog, in_unit
 from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.output.exporters.link_table import (
@@ -28,14 +31,8 @@ from trnspec.output.exporters.link_table import (
     systems,
 )
 from trnspec.text_table import escape
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.topology.fabric import FabricGraph
 
 _HEAD = "Infrastructure of InfraGraph, written by trnspec from checked figures."
 

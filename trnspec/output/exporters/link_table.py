@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
 from trnspec.graph.graph import directed
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric as Declared
+from trnspec.model.fabric import Topology
 from trnspec.model.link import Link
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Network
@@ -19,11 +22,6 @@ from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Mesh, Shape, Torus
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.fabric import Fabric as Declared
-    from trnspec.model.fabric import Topology
 
 WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
 """The classes of links: within a server, between servers, and direct links that bypass the switches."""

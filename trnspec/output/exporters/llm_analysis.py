@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
+from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import adapters, fabrics, latency, out_of_a_chip
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.chip import Chip
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 _PEAK = "peak_fp16_TFLOPS"
 

@@ -7,10 +7,12 @@ and ``as_of``, or ``derived`` with the formula.  ``sources`` describes the sourc
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated, figures, scope
 from trnspec.graph.totals import Total, sums
+from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.reflection import (
     EitherShape,
@@ -25,12 +27,8 @@ from trnspec.model.reflection import (
 from trnspec.model.source import Source
 from trnspec.output.exporters.export_log import number
 from trnspec.output.exporters.exported import Export
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.quantities.quantity import Interval
-    from trnspec.yaml import Path
+from trnspec.quantities.quantity import Interval
+from trnspec.yaml import Path
 
 FORM = "trnspec-resolved/v1"
 """The format identifier at the top of such a file."""

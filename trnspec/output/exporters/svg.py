@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
 from trnspec.output.exporters import drawing
 from trnspec.output.exporters.drawing import COLORS, TIMES, Key, Picture, framed
 from trnspec.output.exporters.export_log import ExportLog
+from trnspec.output.exporters.exported import Export
 from trnspec.output.exporters.link_table import BETWEEN, DIRECT, WITHIN, LinkClass, LinkTable, link_table
 from trnspec.text_table import plural
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.output.exporters.exported import Export
 
 MOST = 1024
 """The largest number of chips in a picture."""

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import Protocol
 
 from attrs import evolve
 
+from trnspec.diagnostics import Location, Report
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import called
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trnspec.diagnostics import Location, Report
 
 
 class _Stream(Protocol):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Evaluation, hint
-
-if TYPE_CHECKING:
-    from trnspec.errors import RefusalError
 
 
 def refusal(error: RefusalError) -> dict[str, str]:

@@ -7,15 +7,12 @@ The structure is that of Apache Ant, which Jenkins, GitLab and others read: one 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from datetime import datetime
 from xml.etree import ElementTree
 
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.output.reporters.common import details, dotted, tally, title
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 # XML 1.0 section 2.2: characters outside these ranges are not allowed, not even as references.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
