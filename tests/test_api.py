@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.programs import ROOT
-from trnspec.api import Selection, graph, load_documents, owners, registry, select, validate
+from trnspec.api import Selection, graph, load_documents, owners, registry, select, sweep, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
@@ -241,3 +241,9 @@ def test_a_document_that_cannot_be_used_replaces_none(tmp_path):
         found = graph([str(tmp_path)]).named("trainium2")
     assert __file__ == warned[0].filename
     assert shipped() / "chips" / "trainium2.yaml" == Path(found.document.file)
+
+
+def test_a_sweep_has_a_row_for_each_value() -> None:
+    assert len(sweep("roofline", on=["trainium1", "trainium2"]).rows) == 2
+    with pytest.raises(UsageError, match="on has no values to sweep"):
+        sweep("roofline", on=[])

@@ -489,7 +489,7 @@ def _wrapped(text: str, size: int) -> list[str]:
     """A text in lines of at most ``size`` columns, broken at spaces where there are any; its indent is kept."""
     if columns_of(text) <= size:
         return [text]
-    room = max(size - max(map(_columns, text)), 0)  # next to a character of two columns
+    room = size - max(map(_columns, text))  # next to a character of two columns
     indent = " " * min(len(text) - len(text.lstrip(" ")), size // 2, room)
     available = max(size - len(indent), 1)
     output: list[str] = []
