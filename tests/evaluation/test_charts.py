@@ -102,6 +102,8 @@ def test_roofline(phase) -> None:
     lines = [m for m in panel.marks if isinstance(m, Line)]
 
     assert ["trainium1", "trainium2"] == [line.name for line in lines]
+    drawn = [x for m in panel.marks if isinstance(m, Points) for x in m.x]
+    assert {(min(drawn) / 4, max(drawn) * 4)} == {(line.x[0], line.x[-1]) for line in lines}
     for line, answer in zip(lines, answers, strict=True):
         assert answer["ridge_point"] == pytest.approx(line.x[1])
         rates = [(r["intensity"], r["attainable_rate"]) for r in answer.tables[0].records()]
@@ -110,6 +112,12 @@ def test_roofline(phase) -> None:
         assert answer.number("flops") / answer.number("traffic") == pytest.approx(whole.x[0])
         assert answer.number("flops") / answer.number("time") / 1e12 == pytest.approx(whole.y[0])
         assert [rate / 1e12 for _, rate in rates] == pytest.approx([min(line.y[1], at * slope) for at, _ in rates])
+
+
+def test_parts_with_one_name_are_told_apart_by_their_layers() -> None:
+    (panel,) = chart([trnspec.evaluate("roofline", CAT, on="trainium2", model="gemma-4-31b", phase="train")]).panels
+    names = ("projections", "scores, full", "scores, windowed", "mlp", "head")
+    assert names in [m.labels for m in panel.marks if isinstance(m, Points)]
 
 
 def test_accuracy() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.tables import tables
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import UsageError
-from trnspec.evaluators.searching.measures import condition
+from trnspec.evaluators.searching.measures import MEASURES, condition
 from trnspec.quantities.units import UNITS
 
 ROWS = {
@@ -43,6 +43,12 @@ def test_mistakes_have_a_position(text) -> None:
 
     assert message in str(caught.value)
     assert at == text[caught.value.start : caught.value.end]
+
+
+def test_what_is_better() -> None:
+    assert TABLES["goals"] == {
+        mode: {n: k.sign for n, k in kinds.items() if k.sign} for mode, kinds in MEASURES.items()
+    }
 
 
 def test_a_text_has_a_limit() -> None:
