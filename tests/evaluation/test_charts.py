@@ -1,10 +1,15 @@
-"""The charts of evaluations: every number that they draw is in the evaluation."""
+"""The charts of evaluations: every number that they draw is in the evaluation.
+
+``python -m tests.evaluation.test_charts`` writes ``charts.txt``: the charts of the stored evaluations.
+"""
 
 import json
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve, has
 
 import trnspec
 from tests.support.programs import DATA
@@ -25,6 +30,33 @@ def read(name: str) -> Evaluation:
 def training() -> list[Evaluation]:
     rows = json.loads((DATA / "plots" / "training.json").read_text())["rows"]
     return [Evaluation.from_dict(row) for row in rows if "refusal" not in row]
+
+
+def described(value: Any) -> str:
+    """A part of a chart on one line: of many items the first, and how many there are."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(described, value[:3]))}{f', ... {len(value)}' if len(value) > 3 else ''}]"
+    if has(type(value)):
+        given = {n: v for n, v in asdict(value, recurse=False).items() if v not in ("", (), False, None)}
+        return " ".join([type(value).__name__, *(f"{n}={described(v)}" for n, v in given.items())])
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def drawn_lines() -> list[str]:
+    plans, fleet, errors = ([read(name)] for name in ("plans", "fleet", "errors"))
+    drawn = [chart(training()), chart(training(), "memory"), chart(plans), chart(fleet), chart(errors)]
+    parts = (
+        (one.kind, one.title, *one.caption, *(p for q in one.panels for p in (evolve(q, marks=()), *q.marks)))
+        for one in drawn
+    )
+    return [described(part) for each in parts for part in each]
+
+
+CHARTS = Path(__file__).with_name("charts.txt")
+
+
+def test_charts_of_stored_evaluations() -> None:
+    assert drawn_lines() == CHARTS.read_text("utf-8").splitlines()
 
 
 def test_breakdown() -> None:
@@ -300,3 +332,7 @@ def test_a_sweep_over_one_input_has_no_heatmap() -> None:
     one = trnspec.sweep("roofline", None, on="trainium2", intensity=[100, 200])
     with pytest.raises(UsageError, match="two inputs"):
         heatmap(one.rows)
+
+
+if __name__ == "__main__":
+    CHARTS.write_text("\n".join(drawn_lines()) + "\n", "utf-8")
