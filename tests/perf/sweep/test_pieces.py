@@ -12,10 +12,11 @@ import trnspec
 from tests.support.engine import FITTED, SYSTEMS, estimator
 from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.grid import Grid, grid
-from trnspec.perf.sweep.pieces import TrainingPiece
+from trnspec.perf.sweep.pieces import TrainingPiece, uneven
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates, ConfigurationSelection, Goal, Kept, TimeLimit
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
+from trnspec.perf.work.layout import Layout
 
 SEQ, BATCH, OFFSET = 2048, 32, 100
 AXES = {
@@ -137,3 +138,11 @@ def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Q
     assert kept.best.plain() == plain.best.plain()
     assert kept.counts == plain.counts
     assert kept.best.columns["step_time"].tolist() == sorted(t for k in brute for t in k.time.tolist())[:3]
+
+
+def test_stages_with_different_numbers_of_layers() -> None:
+    """Embedding and output may count as a layer each; a V-shaped schedule has two chunks per stage."""
+    assert [False, False, True, False] == [uneven(Layout(pp=4, seq=1, global_batch=4), n) for n in (30, 32, 33, 36)]
+    for given in ({"schedule": "zbv"}, {"schedule": "interleaved", "interleave": 2}):
+        assert [True, False, False] == [uneven(Layout(pp=4, seq=1, global_batch=4, **given), n) for n in (36, 38, 40)]
+    assert not uneven(Layout(schedule="zbv", seq=1, global_batch=4), 33)
