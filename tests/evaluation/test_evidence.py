@@ -57,3 +57,9 @@ def test_an_unknown_kind_is_a_fault() -> None:
     assert ["its evidence is not an Evidence"] == list(
         unsound(Evaluation(evaluator="x", title="x", answers=ANSWERS, evidence="ideal"), "x")
     )
+
+
+@pytest.mark.parametrize(("name", "values"), [("bytes_per_rank", ("4 GB", "2 GB")), ("tokens_per_rank", ("4B", "2B"))])
+def test_bytes_per_rank_are_gigabytes_and_tokens_are_counts(name, values) -> None:
+    outside = Outside(input=name, value=4e9, low=1e9, high=2e9, factor=2.0)
+    assert str(outside) == "{} {} is 2x above {}".format(name, *values)
