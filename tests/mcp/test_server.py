@@ -31,7 +31,7 @@ def session(work: Callable[[ClientSession], Coroutine[Any, Any, Any]]) -> Any:
 def answers() -> dict[str, Any]:
     """What each tool answers, by the name of the call."""
     calls: dict[str, tuple[str, dict[str, Any]]] = {
-        "find": ("find", {"query": "chip where memory.capacity > 90 GiB", "columns": ["name", "memory.capacity"]}),
+        "find": ("find", {"query": "chip where memory.capacity > 90 GiB", "columns": ["memory.capacity", "dies"]}),
         "show": ("show", {"name": "trainium2"}),
         "compare": ("compare", {"names": ["trainium2", "trainium1"]}),
         "check": ("check", {"name": "trn2.48xlarge", "figure": "memory.bandwidth", "value": "46 TB/s"}),
@@ -81,7 +81,7 @@ def test_evaluators_and_their_inputs(answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("call", "command"),
     [
-        ("find", ["query", "chip where memory.capacity > 90 GiB", "--columns", "name,memory.capacity"]),
+        ("find", ["query", "chip where memory.capacity > 90 GiB", "--columns", "memory.capacity,dies"]),
         ("show", ["show", "trainium2"]),
         ("check", ["check", "trn2.48xlarge", "memory.bandwidth", "46 TB/s"]),
         ("audit", ["audit", "trainium1", "memory.capacity"]),
