@@ -45,6 +45,7 @@ def test_figures_that_an_evaluation_used() -> None:
         ("trn2-ultraserver.peak.dense.bf16", UsageError, "write trainium2.peak.dense.bf16"),
         ("trn2.48xlarge.chip.memory.bandwidth", UsageError, "write trainium2.memory.bandwidth"),
         ("trn2.48xlarge.network", UsageError, "trn2.48xlarge.network.bandwidth"),
+        ("trn2.48xlarge.fabric.bandwidth", UsageError, "trn2.48xlarge.fabric.bandwidth.per_direction"),
         ("trn2.48xlarge", UsageError, "a figure of it"),
         ("trn2.48xlarge.network.technology", UsageError, "is not a figure"),
     ],
