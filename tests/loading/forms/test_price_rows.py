@@ -174,3 +174,8 @@ def test_a_row_without_a_valid_type_leaves_the_findings_of_others(tmp_path, wron
 
     assert ("TRN201", 8) in found
     assert {line for code, line in found if code != "TRN201"} == {7}
+
+
+def test_a_list_in_a_file_of_another_name() -> None:
+    result = load_document(read_text(rows(GOOD), "prices/other.yaml"), KNOWN)
+    assert {"TRN205"} == {p.code for p in result.problems}
