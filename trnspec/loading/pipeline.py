@@ -69,10 +69,7 @@ def load_document(  # each one is independent of the others
     result = _load(document, registry, target=target)
     if result.node is not None and result.node.kind in LISTS:
         parts = tuple(_parts(result, registry, plugin=plugin, layer=layer))
-        problems = tuple(list_problems(result.node))
-        misplaced = {problem.path for problem in problems}
-        kept = (p for p in result.problems if p.path[:2] not in misplaced)
-        result = evolve(result, parts=parts, problems=(*kept, *problems))
+        result = evolve(result, parts=parts, problems=(*result.problems, *list_problems(result.node)))
     return evolve(result, plugin=plugin, layer=layer)
 
 
