@@ -41,14 +41,17 @@ def prune(
         the remaining claims.
     """
     removed = {_widen(spec, path, items=items) for path in drops}
-    items_removed = Counter(path[:-1] for path in removed if path and isinstance(path[-1], int))
-    for path, number in items_removed.items():
-        shape = shape_in_document(spec, path)
-        value: Any = data
-        for key in path:
-            value = value[key]
-        if isinstance(shape, ListShape) and len(value) - number < shape.least:
-            removed.add(_widen(spec, path, items=items))
+    before = -1
+    while len(removed) != before:  # a list without items may be all of an item of another list
+        before = len(removed)
+        items_removed = Counter(path[:-1] for path in removed if path and isinstance(path[-1], int))
+        for path, number in items_removed.items():
+            shape = shape_in_document(spec, path)
+            value: Any = data
+            for key in path:
+                value = value[key]
+            if isinstance(shape, ListShape) and len(value) - number < shape.least:
+                removed.add(_widen(spec, path, items=items))
     if not removed.isdisjoint(_NEEDED):
         return None, ()
     claims = data.get("claims")
