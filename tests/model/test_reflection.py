@@ -21,6 +21,7 @@ from trnspec.model.document import Claim, Metadata, PathText, Waiver
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, Rates
 from trnspec.model.figure import Figure
 from trnspec.model.json_schema import document_schema, example_of
+from trnspec.model.kinds import kind_of
 from trnspec.model.link import Lanes, Link
 from trnspec.model.parts import parts_fault
 from trnspec.model.ref import Ref
@@ -294,3 +295,7 @@ def test_faults_of_parts(part, wrong):
 def test_values_that_add_up() -> None:
     paths = ("memory.capacity", "peak.dense.bf16", "cores.count", "memory.nothing", "memory.technology", "launched")
     assert [True] * 3 + [False] * 3 == [is_extensive(Chip, tuple(path.split("."))) for path in paths]
+
+
+def test_a_class_is_a_kind_of_its_module_only() -> None:
+    assert ["Chip", None, None] == [kind_of(cls) for cls in (Chip, type("Chip", (), {}), type("Box", (), {}))]
