@@ -49,6 +49,7 @@ from trnspec.model.reflection import (
     spread,
     value_at,
 )
+from trnspec.model.renames import renames
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
@@ -299,3 +300,8 @@ def test_values_that_add_up() -> None:
 
 def test_a_class_is_a_kind_of_its_module_only() -> None:
     assert ["Chip", None, None] == [kind_of(cls) for cls in (Chip, type("Chip", (), {}), type("Box", (), {}))]
+
+
+def test_the_longest_former_path_is_first() -> None:
+    cls = type("Box", (), {"RENAMED": {"a": "b.c.d", "a.x": "e"}})
+    assert [("a", "x"), ("a",)] == [*renames(cls)]
