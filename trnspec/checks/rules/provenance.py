@@ -146,7 +146,7 @@ def _misplaced(node: Node[Any], claim: Claim, path: Path) -> tuple[str, str, str
             parse(str(claim.says), shape.dimension, node.units)
         except QuantityError as error:
             return "says", f"{error} (a claim on {dotted(path)})", error.hint
-    elif isinstance(shape, NumberShape) and count_of(claim.says) is None:
+    elif (isinstance(shape, NumberShape) or isinstance(claim.says, int)) and count_of(claim.says) is None:
         return "says", f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16"
     elif shape is not None and not isinstance(shape, (ChoiceShape, ListShape, NumberShape, ObjectShape, TextShape)):
         return "at", f"{dotted(path)} cannot have claims", "claims are about figures"
