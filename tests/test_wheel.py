@@ -66,7 +66,7 @@ def test_wrong_file(elsewhere: Elsewhere) -> None:
     done = installed(elsewhere, "validate", "wire.yaml", "--format", "json")
 
     assert done.returncode == 1
-    assert ("TRN101", 4) in {(d["code"], d["line"]) for d in json.loads(done.stdout)["diagnostics"]}
+    assert ("TRN102", 4) in {(d["code"], d["line"]) for d in json.loads(done.stdout)["diagnostics"]}
 
 
 def test_the_plugin_of_pytest_is_installed(elsewhere: Elsewhere) -> None:

@@ -57,6 +57,7 @@ def test_inputs_of_rows_are_those_of_their_cases(fit, table, read) -> None:
     rows = {row.id: row.inputs for row in rows_of(everything(), fit)}
     found = read(everything(), records(folder() / "measured" / f"{table}.csv"))
     known = {c.id: c.inputs for c in found if isinstance(c, ModelCase) and c.id in rows}
+    assert known
     assert known == {name: known[name] | {n: rows[name][n] for n in known[name] if n in rows[name]} for name in known}
     assert {name for inputs in known.values() for name in inputs} <= {n for name in known for n in rows[name]}
 
