@@ -329,7 +329,8 @@ def link(
     # Of a document and an item of a list with one name, the item is to blame: it comes last.
     names = {result.name for result in results}
     repeated = {id(part) for result in results for part in result.parts if part.name in names}
-    every.sort(key=lambda each: (not each.target, each.layer, id(each) in repeated) if repeated else ())
+    if repeated:
+        every.sort(key=lambda each: (not each.target, each.layer, id(each) in repeated))
     results, rejected = apply_precedence(r for r in every if r.node is None or r.node.kind not in LISTS)
     nodes: list[Node[Any]] = []
     clashes = list(_kind_clashes(results))

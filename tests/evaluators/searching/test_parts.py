@@ -127,6 +127,16 @@ def test_dask_with_a_worker_killed_midway(bytes_of_whole, tmp_path) -> None:
     assert bytes_of_whole["training"] == written(SEARCHES["training"], kept, tmp_path)
 
 
+def test_a_part_whose_result_is_lost_is_evaluated_again(bytes_of_whole, tmp_path, monkeypatch) -> None:
+    """A race of Dask, which cannot be caused: its error instead of the first part."""
+    with ThreadPoolExecutor(1) as pool, distributed(SearchExecution(pool, 4)):
+        submit = pool.submit
+        monkeypatch.setattr(pool, "submit", lambda do, low, high: submit(do, low, high) if low else submit(len, low))
+        kept = reduced(SEARCHES["training"])
+
+    assert bytes_of_whole["training"] == written(SEARCHES["training"], kept, tmp_path)
+
+
 @pytest.mark.parametrize(("workers", "parts"), [(0, 1), (3, 3)])
 def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
     from distributed import LocalCluster

@@ -188,13 +188,18 @@ def _parts(search: Search, ends: tuple[int, int], executor: Executor, parts: int
     first, size = ends[0], ends[1] - ends[0]
     count = max(1, min(parts, size))
     cuts = [first + size * number // count for number in range(count + 1)]
-    futures = {executor.submit(search.kept, low, high): high - low for low, high in itertools.pairwise(cuts)}
+    futures = {executor.submit(search.kept, *ends): ends for ends in itertools.pairwise(cuts)}
     try:
         for future in as_completed(futures):
+            low, high = futures[future]
             try:
-                yield future.result(), futures[future]
+                part = future.result()
             except (OSError, RuntimeError) as error:
                 raise UsageError(f"a worker failed: {type(error).__name__}: {error}") from error
+            except TypeError:
+                # That of Dask raises one if the worker of a finished part ends while its result is read.
+                part = search.kept(low, high)
+            yield part, high - low
     finally:
         for future in futures:
             future.cancel()
