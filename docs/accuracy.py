@@ -462,9 +462,7 @@ def page(cat: Catalog, held: Mapping[str, Sequence[Row]]) -> str:
     parts = [p for p in PHASES if any(r["part"] == p for r in every)]
     kinds = by_kind(every, [*itertools.chain(*further)])
     unordered = [f"{k['quantity']}, {k['kind']} ({100 * k['less']:.0f} %)" for k in kinds if k.get("less", 0.0) > 0.5]
-    ordered = dict.fromkeys((name for name, _ in CHIPS), 1.0)
-    for k in kinds:
-        ordered[k["quantity"]] *= 1.0 - k.get("less", 0.0)
+    ordered = {n: math.prod(1.0 - k.get("less", 0.0) for k in kinds if k["quantity"] == n) for n, _ in CHIPS}
     of_kinds = [
         [k["quantity"], k["kind"], f"{k['rows']:,}", str(k["clusters"]), percent(k["mean"]),
          ", ".join(map(percent, k.get("same_rows", ()))), f"{100 * k['less']:.0f} %" if "less" in k else "",
@@ -594,8 +592,7 @@ def main() -> int:
     # A line for each.
     lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, some)) + "\n]" for name, some in errors.items())
     ERRORS.write_text("{" + ", ".join(lists) + "}\n", encoding="utf-8")
-    for file in (PAGE, ERRORS):
-        print(f"wrote {file.relative_to(ROOT)}")
+    print(f"wrote {PAGE.relative_to(ROOT)} and {ERRORS.relative_to(ROOT)}")
     return 0
 
 

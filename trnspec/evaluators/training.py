@@ -44,18 +44,30 @@ if TYPE_CHECKING:
 
 STEP_PARTS = {
     "compute": ("layers, forward and backward", "compute-bound: forward and backward of the layers"),
-    "recompute": ("activation recomputation in the backward pass", "compute-bound: activation recomputation; more memory would save it"),
+    "recompute": (
+        "activation recomputation in the backward pass",
+        "compute-bound: activation recomputation; more memory would save it",
+    ),
     "head": ("output matrix and loss, last stage", "compute-bound: output matrix on the last stage"),
-    "tensor": ("exposed tensor-parallel all-reduces", "network-bound: tensor-parallel collectives; fewer ranks or overlap reduce them"),
-    "context": ("keys and values between context-parallel ranks", "network-bound: keys and values between context-parallel ranks"),
+    "tensor": (
+        "exposed tensor-parallel all-reduces",
+        "network-bound: tensor-parallel collectives; fewer ranks or overlap reduce them",
+    ),
+    "context": (
+        "keys and values between context-parallel ranks",
+        "network-bound: keys and values between context-parallel ranks",
+    ),
     "expert": ("exposed all-to-all of tokens between experts", "network-bound: all-to-all of tokens between experts"),
     "pipeline": ("messages between stages", "network-bound: messages between stages"),
     "bubble": ("pipeline bubble", "pipeline bubble; more microbatches or model chunks reduce it"),
-    "data": ("exposed collectives over gradients and sharded weights", "network-bound: collectives over gradients and weights"),
+    "data": (
+        "exposed collectives over gradients and sharded weights",
+        "network-bound: collectives over gradients and weights",
+    ),
     "optimizer": ("weight update", "HBM-bound: weight update"),
     "fixed": ("fixed time per step, independent of the model",) * 2,
     "offload": ("exposed transfers to and from the host", "host-link-bound: offloading"),
-}  # fmt: skip
+}
 """The parts of a step: a note, and the bottleneck where the part is the largest."""
 
 EXPERT_INPUTS = ("expert_tp", *(one.name for one in fields_of(ExpertDispatch)))

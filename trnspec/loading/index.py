@@ -135,10 +135,11 @@ class _Graph(Graph):
 
     def lookup(self, name: str, target: type[T] | None = None) -> Node[T] | None:
         """The node of a name or an alias; an alias of a kind is in its folder, which is all that is read."""
-        kind: type | None = target
-        if target is None or kind is None or kind_of(kind) is None or name in self.nodes.files:
-            return super().lookup(name, target)
-        return next((node for node in self.of(target) if name in (node.name, *node.aliases)), None)
+        if target is not None and name not in self.nodes.files:
+            cls: type = target
+            if kind_of(cls) is not None:
+                return next((node for node in self.of(target) if name in (node.name, *node.aliases)), None)
+        return super().lookup(name, target)
 
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes of a class, by name; those of a kind are in one folder, which is all that is read."""

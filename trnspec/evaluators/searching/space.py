@@ -198,7 +198,7 @@ def _parts(search: Search, ends: tuple[int, int], executor: Executor, parts: int
                 raise UsageError(f"a worker failed: {type(error).__name__}: {error}") from error
             except TypeError:
                 # That of Dask raises one if the worker of a finished part ends while its result is read.
-                part = search.kept(low, high)
+                part = executor.submit(search.kept, low, high).result()
             yield part, high - low
     finally:
         for future in futures:
