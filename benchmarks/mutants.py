@@ -4,10 +4,11 @@
 
 Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
-``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then the tests of the modules of other
-packages that import it, directly or through others, nearest first, and last the slow tests of its module.  A mutant
-survives if all of them pass.  A test that takes more than ``MOST_SECONDS`` fails.  At the end, the tests that failed
-must pass without a mutation, within the same time.  The same seed draws the same mutants of the same code.
+``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then tests of other packages that import
+it and tests of the modules that import it, directly or through others, nearest first, and last the slow tests of its
+module.  A mutant survives if all of them pass.  A test that takes more than ``MOST_SECONDS`` fails.  At the end, the
+tests that failed must pass without a mutation, within the same time.  The same seed draws the same mutants of the same
+code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -28,6 +29,7 @@ import difflib
 import importlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +38,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +67,7 @@ PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:rand
 LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yaml")
 # pytest cannot rewrite the assertions of Hypothesis once it is imported.
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-MOST_CALLERS = 20
+MOST_CALLERS = 40
 """How many files of tests of other packages a mutant meets."""
 MOST_SECONDS = 30.0
 """Processor time of a test and of collection; without a mutation, tests that are not marked slow take at most 2 s."""
@@ -180,16 +183,30 @@ def own_tests(module: str) -> list[str]:
     return sorted(str(f.relative_to(ROOT)) for f in (ROOT / file.parent).glob(f"test_{file.stem}*.py"))
 
 
+@cache
+def importing() -> dict[str, list[str]]:
+    """The files of tests that import each module, or a name of it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        for package, names in re.findall(
+            r"^ *from (trnspec[\w.]*) import \(?([\w, \n]+)", file.read_text("utf-8"), re.MULTILINE
+        ):
+            for name in {package, *(f"{package}.{n}" for n in re.findall(r"\w+", names))}:
+                found[name].append(str(file.relative_to(ROOT)))
+    return found
+
+
 def callers_tests(module: str) -> list[str]:
-    """The files of the tests of the modules of other packages that import a module, nearest first."""
+    """The files of other packages that test a module or the modules that import it, nearest first."""
     graph = grimp.build_graph("trnspec", exclude_type_checking_imports=True, cache_dir=None)
     seen = level = {module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")}
     found: dict[str, None] = {}
     while level and len(found) < MOST_CALLERS:
+        files = [t for name in sorted(level) for t in importing().get(name, [])]
+        files += [t for name in sorted(level) for t in own_tests(f"{name.replace('.', '/')}.py")]
+        found |= dict.fromkeys(t for t in files if package_of(module) != package_of(t) and t not in own_tests(module))
         level = {caller for name in level for caller in graph.find_modules_that_directly_import(name)} - seen
         seen = seen | level
-        files = (f"{name.replace('.', '/')}.py" for name in sorted(level))
-        found |= dict.fromkeys(t for f in files if package_of(f) != package_of(module) for t in own_tests(f))
     return list(found)[:MOST_CALLERS]
 
 
@@ -252,8 +269,10 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-        for name in filter(None, listed.split("\0")):
+        listed = subprocess.run(
+            ["git", "ls-files", "-zco", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True
+        )
+        for name in filter(None, listed.stdout.split("\0")):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).is_file():
@@ -272,7 +291,11 @@ class Copy:
         while time.monotonic() < end:
             finished, status = os.waitpid(process, os.WNOHANG)
             if finished:
-                return os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+                code = os.waitstatus_to_exitcode(status)
+                # Status 4 is a mistake in the arguments, unless the mutant breaks a conftest.py.
+                if code == pytest.ExitCode.USAGE_ERROR and b"conftest" not in self.printed.read_bytes():
+                    sys.exit(self.printed.read_text("utf-8"))
+                return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process, signal.SIGKILL)
