@@ -6,9 +6,9 @@ Draws modules of the packages at random, in proportion to their lines, and mutan
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then tests of other packages that import
 it and tests of the modules that import it, directly or through others, nearest first, and last the slow tests of its
-module.  A mutant survives if all of them pass.  A test that takes more than ``MOST_SECONDS`` fails.  At the end, the
-tests that failed must pass without a mutation, within the same time.  The same seed draws the same mutants of the same
-code.
+module and of the nearest of these.  A mutant survives if all of them pass.  A test that takes more than
+``MOST_SECONDS`` fails.  At the end, the tests that failed must pass without a mutation, within the same time.  The same
+seed draws the same mutants of the same code.
 
 Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
 Hypothesis that fail are not shrunk.
@@ -69,6 +69,8 @@ LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yam
 PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 MOST_CALLERS = 40
 """How many files of tests of other packages a mutant meets."""
+MOST_SLOW = 5
+"""How many files of tests of callers whose slow tests a mutant meets."""
 MOST_SECONDS = 30.0
 """Processor time of a test and of collection; without a mutation, tests that are not marked slow take at most 2 s."""
 MOST_SECONDS_SLOW = 300.0
@@ -188,31 +190,29 @@ def importing() -> dict[str, list[str]]:
     """The files of tests that import each module, or a name of it."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for package, names in re.findall(
-            r"^ *from (trnspec[\w.]*) import \(?([\w, \n]+)", file.read_text("utf-8"), re.MULTILINE
-        ):
+        imports = re.findall(r"^ *from (trnspec[\w.]*) import (\([^)]*|.*)", file.read_text("utf-8"), re.MULTILINE)
+        for package, names in imports:
             for name in {package, *(f"{package}.{n}" for n in re.findall(r"\w+", names))}:
                 found[name].append(str(file.relative_to(ROOT)))
     return found
 
 
 def callers_tests(module: str) -> list[str]:
-    """The files of other packages that test a module or the modules that import it, nearest first."""
+    """The files, unlike its own, of the tests of a module and of the modules that import it, nearest first."""
     graph = grimp.build_graph("trnspec", exclude_type_checking_imports=True, cache_dir=None)
     seen = level = {module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")}
     found: dict[str, None] = {}
-    while level and len(found) < MOST_CALLERS:
-        files = [t for name in sorted(level) for t in importing().get(name, [])]
-        files += [t for name in sorted(level) for t in own_tests(f"{name.replace('.', '/')}.py")]
-        found |= dict.fromkeys(t for t in files if package_of(module) != package_of(t) and t not in own_tests(module))
+    while level:
+        found |= dict.fromkeys(t for name in sorted(level) for t in importing().get(name, []))
+        found |= dict.fromkeys(t for name in sorted(level) for t in own_tests(f"{name.replace('.', '/')}.py"))
         level = {caller for name in level for caller in graph.find_modules_that_directly_import(name)} - seen
         seen = seen | level
-    return list(found)[:MOST_CALLERS]
+    return [t for t in found if t not in own_tests(module)]
 
 
 def stages(module: str) -> Iterator[list[str]]:
     """The arguments of pytest with which a mutant of a module meets its tests, one after another, none twice."""
-    own, package = own_tests(module), package_of(module)
+    own, package, callers = own_tests(module), package_of(module), callers_tests(module)
     if own:
         yield own
     if (ROOT / package).is_dir():
@@ -222,10 +222,10 @@ def stages(module: str) -> Iterator[list[str]]:
             yield [nearest, *ignored]
             ignored = [f"--ignore={nearest}"]
         yield [package, *ignored]
-    if callers := callers_tests(module):
-        yield callers
-    if own:
-        yield [*own, "-m", "slow"]
+    if others := [t for t in callers if package_of(t) != package]:
+        yield others[:MOST_CALLERS]
+    if own or callers:
+        yield [*own, *callers[:MOST_SLOW], "-m", "slow"]
 
 
 class Failed:
