@@ -1,7 +1,7 @@
 """trnspec.yaml: problems of texts, as they are shown, and the data that is kept.
 
 ``tests/data/problems.txt`` has a text with each wording of a problem, a line of JSON for each, and the number and a checksum of
-the answers for all texts. After a change of a message, ``python tests/yaml/test_problems.py`` writes it; read the difference.
+the answers for all texts. After a change of a message, ``python tests/yaml/test_syntax.py`` writes it; read the difference.
 """
 
 import json
