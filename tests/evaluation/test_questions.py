@@ -18,7 +18,6 @@ from trnspec.evaluation.inputs import fields_of, inputs, question_of
 from trnspec.evaluation.questions import Parallelism, System, axis
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import run as evaluated
-from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load(registry=registry())
@@ -83,8 +82,6 @@ def test_a_new_axis_is_an_option_a_keyword_and_an_axis_of_a_sweep(evaluator, giv
     assert message in str(CliRunner().invoke(command, [*options, "--slices", "0"]).exception)
     with pytest.raises(UsageError, match=message):
         evaluated(evaluator, "the tests", CATALOG, {**given, "slices": 0})
-    with pytest.raises(UsageError, match=message):
-        question_of(evaluator.load())(**given, slices=0)
 
 
 def of_all() -> list[tuple[str, object]]:
@@ -144,7 +141,6 @@ def test_values_given_and_common():
     assert {"on": "trn2.48xlarge", "tp": 2, "slices": 1} == given.given(always=("slices",))
     assert {"tp": 2, "pp": 1, "dp": None, "ep": 1, "slices": 1} == given.common(Second)
     assert {"on", "chips", "lnc", "tp", "pp", "dp", "ep", "slices"} == set(given.values())
-    assert ("trn2.48xlarge",) == SearchQuestion(model="llama-3.1-8b", on=["trn2.48xlarge"]).on
 
 
 def test_a_field_of_a_type_that_is_not_an_input():

@@ -5,7 +5,7 @@ import pytest
 import trnspec
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.scenarios import ResolvedScenario, ScenarioOutcome, changed_answers, faults, resolve
+from trnspec.evaluation.scenarios import ScenarioOutcome, changed_answers, faults, resolve
 from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.plugins.discovery import installed
 
@@ -106,8 +106,8 @@ def test_answers_that_differ() -> None:
             Answer("size", 2.0, "B"),
         ),
     )
-    scenario = ResolvedScenario("x", "training", {}, {}, use_claims=False)
-    found = (ScenarioOutcome(scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
+    scenario = Scenario(evaluator="training")
+    found = (ScenarioOutcome("x", scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
     different, equal = changed_answers(*found)
 
     assert equal == ["same"]

@@ -24,7 +24,7 @@ from trnspec.text_table import Block, TextTable, csv, table
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.scenarios import ResolvedScenario, ScenarioOutcome
+    from trnspec.evaluation.scenarios import ScenarioOutcome
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.scenarios import Scenarios
@@ -134,14 +134,14 @@ def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> ScenarioOutc
 
     from trnspec.api import evaluator
     from trnspec.evaluation.runner import run
-    from trnspec.evaluation.scenarios import ScenarioOutcome, resolve
+    from trnspec.evaluation.scenarios import ScenarioOutcome, given, resolve
 
-    scenario: ResolvedScenario = resolve(node.spec, name)
+    scenario = resolve(node.spec, name)
     try:
         with redirect_stdout(sys.stderr):
-            return ScenarioOutcome(scenario, run(*evaluator(scenario.evaluator), catalog, scenario.given))
+            return ScenarioOutcome(name, scenario, run(*evaluator(scenario.evaluator or ""), catalog, given(scenario)))
     except RefusalError as refusal:
-        return ScenarioOutcome(scenario, refusal)
+        return ScenarioOutcome(name, scenario, refusal)
     except TrnspecError as error:
         place = node.document.place(("spec", "scenarios", name), key=True)
         where = f"{node.document.file}:{place.line}:{place.column}"
@@ -164,7 +164,7 @@ def _json(node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], chosen: Ma
     scenarios: list[dict[str, Any]] = []
     for outcome in outcomes:
         given, found = outcome.scenario, outcome.result
-        row: dict[str, Any] = {"name": given.name, "evaluator": given.evaluator, "inputs": given.inputs}
+        row: dict[str, Any] = {"name": outcome.name, "evaluator": given.evaluator, "inputs": given.inputs}
         row |= {"assume": given.assume, "use_claims": given.use_claims}
         row |= {"refusal": refusal(found)} if isinstance(found, RefusalError) else {"evaluation": found.to_dict()}
         scenarios.append(row)
@@ -179,7 +179,7 @@ def _flat(outcomes: Sequence[ScenarioOutcome]) -> TextTable:
     records = []
     for outcome in outcomes:
         scenario, result = outcome.scenario, outcome.result
-        row = {"scenario": scenario.name, "evaluator": scenario.evaluator, **flat(scenario.inputs)}
+        row = {"scenario": outcome.name, "evaluator": scenario.evaluator, **flat(scenario.inputs)}
         row["assume"] = "; ".join(f"{path}={value}" for path, value in scenario.assume.items())
         for group in () if isinstance(result, RefusalError) else cells(result).values():
             row |= group
@@ -195,7 +195,7 @@ def _diff(
     from trnspec.evaluation.scenarios import changed_answers, changed_inputs, difference_table
 
     one, other = outcomes
-    names = (one.scenario.name, other.scenario.name)
+    names = (one.name, other.name)
     inputs = changed_inputs(one, other, graph)
     answers, equal = changed_answers(one, other)
     if format_ == "json":
@@ -212,9 +212,7 @@ def _diff(
         return
     tables = [difference_table(what, names, ds) for what, ds in (("input", inputs), ("answer", answers)) if ds]
     notes = [
-        f"{o.scenario.name} has no answer: {o.result.reason}: {o.result}"
-        for o in outcomes
-        if isinstance(o.result, RefusalError)
+        f"{o.name} has no answer: {o.result.reason}: {o.result}" for o in outcomes if isinstance(o.result, RefusalError)
     ]
     if equal:
         notes.append(f"Equal: {', '.join(equal)}.")

@@ -16,9 +16,8 @@ the fields. ``slots=False`` lets a class have several bases.
 from __future__ import annotations
 
 import re
-from copy import copy
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import attrs
 from attrs import NOTHING, evolve, field, frozen
@@ -71,32 +70,13 @@ def like(question: type[attrs.AttrsInstance], name: str, **changes: Any) -> Any:
 
 
 class Question:
-    """The base of all questions: values are checked, wherever the question is made.
-
-    Raises:
-        UsageError: A value has another type, is not one of the choices, or is out of range.
-    """
-
-    def __attrs_post_init__(self) -> None:
-        cls: Any = type(self)
-        for one in fields_of(cls):
-            value = getattr(self, one.name)
-            checked = one.check(value)
-            if checked is not value:
-                object.__setattr__(self, one.name, checked)
+    """The base of all questions; :func:`trnspec.evaluation.inputs.bound` checks the values that a caller gives."""
 
     def values(self) -> dict[str, Any]:
         """The values by name, in the order of the fields; several values of one input as one text."""
         cls: Any = type(self)
         values = {one.name: getattr(self, one.name) for one in fields_of(cls)}
         return {n: ",".join(map(str, v)) if isinstance(v, tuple) else v for n, v in values.items()}
-
-    def changed(self, **values: Any) -> Self:
-        """The question with other values, which are known to be valid and are not checked."""
-        other = copy(self)
-        for name, value in values.items():
-            object.__setattr__(other, name, value)
-        return other
 
     def given(self, always: tuple[str, ...] = ()) -> dict[str, Any]:
         """The values that differ from their defaults, and some in any case."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, TrnspecError, UsageError
@@ -18,10 +18,11 @@ from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
 from trnspec.graph.composition import chip_count
+from trnspec.model.scenarios import Scenario
 from trnspec.perf.lowering.lower import model_named
 from trnspec.perf.roofline import element_bytes
+from trnspec.plugins.api import Finding
 from trnspec.text_table import Column, escape, table
-from trnspec.yaml import Path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Answer
     from trnspec.evaluation.sweeps import Row
     from trnspec.graph.graph import Graph
-    from trnspec.model.scenarios import Scenario, Scenarios
+    from trnspec.model.scenarios import Scenarios
     from trnspec.plugins.api import Evaluator
     from trnspec.text_table import TextTable
+    from trnspec.yaml import Path
 
 MOST = 1000
 """The maximum number of scenarios of a document."""
@@ -42,46 +44,28 @@ _LONGEST = 200
 """The maximum length of the path of an assumed figure."""
 
 
-@frozen
-class ResolvedScenario:
-    """A scenario with everything that it inherits.
-
-    Attributes:
-        name: Its name.
-        evaluator: The evaluator; empty if neither it nor a base has one.
-        inputs: The inputs of the evaluator.
-        assume: Figures with other values than in the catalog, by path.
-        use_claims: Whether missing figures are evaluated at the values that are claimed for them.
-    """
-
-    name: str
-    evaluator: str
-    inputs: Mapping[str, Any] = field(factory=dict)
-    assume: Mapping[str, str] = field(factory=dict)
-    use_claims: bool = False
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The inputs of the evaluation, assumptions included."""
-        assume = {"assume": dict(self.assume)} if self.assume else {}
-        return {**self.inputs, **assume, **({"use_claims": True} if self.use_claims else {})}
-
-
-def resolve(spec: Scenarios, name: str) -> ResolvedScenario:
+def resolve(spec: Scenarios, name: str) -> Scenario:
     """A scenario with what it inherits; its own inputs and assumptions replace those of its base.
 
     Raises:
         UsageError: It, or a base, does not exist; or it is a base of itself, or has too many.
     """
-    evaluator, use_claims = "", False
-    inputs: dict[str, Any] = {}
-    assume: dict[str, str] = {}
-    for one in reversed(_chain(spec, name)):
-        evaluator = one.evaluator or evaluator
-        inputs |= one.inputs
-        assume |= one.assume
-        use_claims = use_claims if one.use_claims is None else one.use_claims
-    return ResolvedScenario(name, evaluator, inputs, assume, use_claims)
+    found = Scenario(evaluator="", use_claims=False)
+    for own in reversed(_chain(spec, name)):
+        found = evolve(
+            found,
+            evaluator=own.evaluator or found.evaluator,
+            inputs={**found.inputs, **own.inputs},
+            assume={**found.assume, **own.assume},
+            use_claims=found.use_claims if own.use_claims is None else own.use_claims,
+        )
+    return found
+
+
+def given(scenario: Scenario) -> dict[str, Any]:
+    """The inputs of the evaluation of a scenario, assumptions included."""
+    assume = {"assume": dict(scenario.assume)} if scenario.assume else {}
+    return {**scenario.inputs, **assume, **({"use_claims": True} if scenario.use_claims else {})}
 
 
 def _chain(spec: Scenarios, name: str) -> list[Scenario]:
@@ -103,24 +87,7 @@ def _chain(spec: Scenarios, name: str) -> list[Scenario]:
         names.append(one.base)
 
 
-@frozen
-class Fault:
-    """One thing that is wrong with a scenario.
-
-    Attributes:
-        path: Where, in the document.
-        message: What.
-        hint: What to write instead; may be empty.
-        key: Whether the key is wrong, not its value.
-    """
-
-    path: Path
-    message: str
-    hint: str = ""
-    key: bool = False
-
-
-def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Fault]:
+def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Finding]:
     """Faults of the scenarios of a document.
 
     Args:
@@ -129,16 +96,16 @@ def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -
         graph: The catalog, for the figures that are assumed.
     """
     if not spec.scenarios:
-        yield Fault(("spec", "scenarios"), "there are no scenarios", "write at least one")
+        yield Finding(("spec", "scenarios"), "there are no scenarios", "write at least one")
     if len(spec.scenarios) > MOST:
         count = f"there are {len(spec.scenarios):,} scenarios"
-        yield Fault(("spec", "scenarios"), f"{count}; one document has at most {MOST:,}", "split the file", key=True)
+        yield Finding(("spec", "scenarios"), f"{count}; one document has at most {MOST:,}", "split the file", key=True)
         return
     for name in spec.scenarios:
         yield from _faults(spec, name, evaluators, graph)
 
 
-def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Fault]:
+def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Finding]:
     path: Path = ("spec", "scenarios", name)
     own = spec.scenarios[name]
     try:
@@ -147,34 +114,32 @@ def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], gra
         # A base with an error of its own is reported where that is written.
         if own.base not in spec.scenarios or "there is no scenario" not in str(error):
             message, _, hint = str(error).partition("; ")
-            yield Fault((*path, "base"), message, hint)
+            yield Finding((*path, "base"), message, hint)
         return
-    if scenario.evaluator in evaluators:
-        yield from _of_inputs(path, own, scenario, evaluators[scenario.evaluator], graph)
+    if (evaluator := evaluators.get(scenario.evaluator or "")) is not None:
+        yield from _of_inputs(path, own, scenario, evaluator, graph)
     elif own.evaluator or not own.base:  # otherwise reported at the base
         yield _no_evaluator(path, own, scenario, evaluators)
     yield from _of_figures(path, own, scenario, graph)
 
 
-def _no_evaluator(path: Path, own: Scenario, scenario: ResolvedScenario, known: Mapping[str, Evaluator]) -> Fault:
+def _no_evaluator(path: Path, own: Scenario, scenario: Scenario, known: Mapping[str, Evaluator]) -> Finding:
     expected = f"write one of {', '.join(known)}"
     if not scenario.evaluator:
-        return Fault(
-            path, f"the scenario {scenario.name} has no evaluator", f"{expected}, or a base that has one", key=True
+        return Finding(
+            path, f"the scenario {path[-1]} has no evaluator", f"{expected}, or a base that has one", key=True
         )
     at: Path = (*path, "evaluator") if own.evaluator else path
     hint = did_you_mean(scenario.evaluator, known) or expected
-    return Fault(at, f"there is no evaluator {scenario.evaluator!r}", hint, key=not own.evaluator)
+    return Finding(at, f"there is no evaluator {scenario.evaluator!r}", hint, key=not own.evaluator)
 
 
-def _of_inputs(
-    path: Path, own: Scenario, scenario: ResolvedScenario, evaluator: Evaluator, graph: Graph
-) -> Iterator[Fault]:
-    name = scenario.evaluator
+def _of_inputs(path: Path, own: Scenario, scenario: Scenario, evaluator: Evaluator, graph: Graph) -> Iterator[Finding]:
+    name = evaluator.name
     try:
         known: dict[str, Input] = {one.name: one for one in inputs_of(evaluator, "its plugin")[1]}
     except UsageError as error:
-        yield Fault(path, str(error), key=True)
+        yield Finding(path, str(error), key=True)
         return
     for key, value in scenario.inputs.items():
         inherited = key not in own.inputs
@@ -182,25 +147,25 @@ def _of_inputs(
             continue  # reported at the base
         at: Path = (*path, "evaluator") if inherited else (*path, "inputs", key)
         if key not in known:
-            which = f", which {scenario.name} inherits" if inherited else ""
+            which = f", which {path[-1]} inherits" if inherited else ""
             hint = did_you_mean(key.replace("-", "_"), known) or f"it has {', '.join(known)}"
             hint = f"leave base out, and write the inputs of {name}" if inherited else hint
-            yield Fault(at, f"the evaluator {name} has no input {key!r}{which}", hint, key=not inherited)
+            yield Finding(at, f"the evaluator {name} has no input {key!r}{which}", hint, key=not inherited)
             continue
         try:
             known[key].check(value)
         except UsageError as error:
-            yield Fault(at, str(error), f"trnspec eval {name} --help lists the inputs")
+            yield Finding(at, str(error), f"trnspec eval {name} --help lists the inputs")
     missing = [one for one in known.values() if one.required and one.name not in scenario.inputs]
     if missing and (own.evaluator or not own.base):  # otherwise reported at the base
         needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
-        yield Fault(path, f"the scenario {scenario.name} has no input {needed}", "add it under inputs", key=True)
+        yield Finding(path, f"the scenario {path[-1]} has no input {needed}", "add it under inputs", key=True)
     for key, value in own.inputs.items():
         if key in known:
             yield from _of_texts((*path, "inputs", key), known[key], value, graph)
 
 
-def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fault]:
+def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Finding]:
     """Faults of names that are in no catalog, of unknown data types, and of texts that are not amounts."""
     texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     for name in (name.strip() for text in texts if known.type is str for name in str(text).split(",")):
@@ -210,7 +175,7 @@ def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fa
                     node = graph.named(name.partition("*")[0].strip())
                     if chip_count(graph, node) == 0:
                         message = f"{node.name} is a {node.kind}, which has no chips"
-                        yield Fault(path, message, "name a chip, a server or an UltraServer")
+                        yield Finding(path, message, "name a chip, a server or an UltraServer")
                 case "MODEL" if not name.endswith(".json"):
                     model_named(graph, name)
                 case "DTYPE":
@@ -221,10 +186,10 @@ def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fa
                     amount(name, known.name, unit.removesuffix("TOKENS") or "tokens")
         except TrnspecError as error:
             message, _, hint = str(error).partition("; ")
-            yield Fault(path, message, hint or error.hint)
+            yield Finding(path, message, hint or error.hint)
 
 
-def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Graph) -> Iterator[Fault]:
+def _of_figures(path: Path, own: Scenario, scenario: Scenario, graph: Graph) -> Iterator[Finding]:
     sound = True
     for place, value in own.assume.items():
         try:
@@ -234,13 +199,13 @@ def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Gr
         except TrnspecError as error:
             sound = False
             message, _, hint = str(error).removeprefix("assume: ").partition("; ")
-            yield Fault((*path, "assume", place), message, hint)
+            yield Finding((*path, "assume", place), message, hint)
     if sound and own.assume:
         try:
             assumed(graph, scenario.assume)
         except UsageError as error:
             if "given twice" in str(error):
-                yield Fault(
+                yield Finding(
                     (*path, "assume"), str(error).removeprefix("assume: "), "write its path in one way", key=True
                 )
         except TrnspecError:
@@ -252,11 +217,13 @@ class ScenarioOutcome:
     """A scenario with its evaluation, or with the refusal.
 
     Attributes:
-        scenario: The scenario.
+        name: Its name.
+        scenario: The scenario, with what it inherits.
         result: The result.
     """
 
-    scenario: ResolvedScenario
+    name: str
+    scenario: Scenario
     result: Evaluation | RefusalError
 
 
@@ -312,7 +279,7 @@ def rows(outcomes: Sequence[ScenarioOutcome], graph: Graph) -> tuple[list[Row], 
     every = settings(outcomes, graph)
     common = {name: value for name, value in every[0].items() if all(row[name] == value for row in every)}
     return [
-        ({"scenario": o.scenario.name, **{n: v for n, v in row.items() if n not in common}}, o.result)
+        ({"scenario": o.name, **{n: v for n, v in row.items() if n not in common}}, o.result)
         for o, row in zip(outcomes, every, strict=True)
     ], common
 

@@ -166,7 +166,7 @@ class Setup:
     def with_batch(self, batch: int) -> Setup:
         """The same deployment with another batch size, which a compiled graph must hold."""
         plan = self._batched(self.pool.plan, float(batch))
-        return evolve(self, question=self.question.changed(batch=batch), pool=evolve(self.pool, plan=plan))
+        return evolve(self, question=evolve(self.question, batch=batch), pool=evolve(self.pool, plan=plan))
 
     def _batched(self, plan: Deployment, batch: Number) -> Deployment:
         q = self.question

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, frozen
 
-from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.inputs import bound, fields_of
 from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Setup,
@@ -290,23 +290,16 @@ def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
             default what the other degrees leave.
 
     Raises:
-        UsageError: An input is unknown, or an axis has no values.
+        UsageError: An input is unknown or wrong, or an axis has no values.
         RefusalError: A figure is not published.
     """
-    names = {one.name for one in fields(InferenceQuestion)}
-    for name, value in inputs.items():
-        if name not in names:
-            raise UsageError(f"{name!r} is not an input of the evaluator inference; {did_you_mean(name, names)}")
-        if name in (*_SEVERAL, *AXES) and not _values(value):
-            raise UsageError(f"{name} has no values")
-    base = {name: value for name, value in inputs.items() if name not in (*_SEVERAL, *AXES)}
-    default = {one.name: one.default for one in fields(InferenceQuestion)}
-    axes = {name: _values(inputs.get(name, default[name])) for name in AXES}
-    several = itertools.product(*(_values(inputs.get(name, default[name])) for name in _SEVERAL))
-    return tuple(
-        grid_of(catalog.graph, InferenceQuestion(model=model, on=on, dtype=dtype, **base), axes)
-        for model, on, dtype in several
-    )
+    known = fields_of(InferenceQuestion)
+    several = {name: _values(inputs.pop(name)) for name in (*_SEVERAL, *AXES) if name in inputs}
+    if empty := [name for name, values in several.items() if not values]:
+        raise UsageError(f"{empty[0]} has no values")
+    axes = {o.name: tuple(map(o.check, several.pop(o.name, (o.default,)))) for o in known if o.name in AXES}
+    bases = (inputs | dict(zip(several, values, strict=True)) for values in itertools.product(*several.values()))
+    return tuple(grid_of(catalog.graph, InferenceQuestion(**bound(known, base, "inference")), axes) for base in bases)
 
 
 _SEVERAL = ("model", "on", "dtype")

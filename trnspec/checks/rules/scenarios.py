@@ -65,4 +65,4 @@ def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
     for fault in faults(node.spec, installed().registry.evaluators, graph):
         if len(fault.path) == len(("spec", "scenarios", "name")) and node.document.damages(fault.path):
             continue  # what it lacks is reported otherwise
-        yield Finding(fault.path, fault.message, fault.hint, key=fault.key)
+        yield fault

@@ -243,7 +243,7 @@ def _prompt(  # a prompt of a replica
     Returns:
         The part that does not depend on how many prompts share the pass, and that of each of them.
     """
-    one = evolve(setup, question=setup.question.changed(prompt=prompt))
+    one = evolve(setup, question=evolve(setup.question, prompt=prompt))
     cached = min(float(int(prompt * setup.question.prefix_hit)), prompt - 1.0)
     chunk = setup.question.chunk or prompt
     plan = evolve(one.pool.plan, prompt=float(prompt), cached=cached, passes=float(-(-(prompt - cached) // chunk)))
