@@ -5,7 +5,7 @@ import pytest
 import trnspec
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.scenarios import ScenarioOutcome, changed_answers, faults, resolve
+from trnspec.evaluation.scenarios import ScenarioOutcome, changed_answers, faults, given, resolve
 from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.plugins.discovery import installed
 
@@ -33,7 +33,7 @@ def test_a_base_is_inherited_one_by_one() -> None:
 
     assert ("training", INPUTS | {"tp": 16, "zero": 1}, False) == (last.evaluator, last.inputs, last.use_claims)
     assert {"trainium2.memory.bandwidth": "3 TB/s", "trainium2.memory.capacity": "64 GiB"} == last.assume
-    assert {**INPUTS, "tp": 16, "assume": last.assume, "use_claims": True} == resolve(spec, "next").given
+    assert {**INPUTS, "tp": 16, "assume": last.assume, "use_claims": True} == given(resolve(spec, "next"))
     assert set() == found(**spec.scenarios)
 
 

@@ -54,21 +54,6 @@ _NOISE = 1e-9
 """An elasticity below this is rounding of the evaluator, and is reported as 0."""
 
 
-@frozen
-class Elasticity:
-    """The elasticity of an answer with respect to one figure.
-
-    Attributes:
-        path: The figure.
-        value: The elasticity; ``None`` where the answer is 0, or the evaluator refuses on both sides.
-        note: What a reader should know: a kink, or a refusal on one side.
-    """
-
-    path: FigurePath
-    value: float | None
-    note: str = ""
-
-
 def sensitivity(
     evaluator: Evaluator, provider: str, catalog: CatalogLike, given: Mapping[str, Any], answer: str = ""
 ) -> tuple[Evaluation, Table]:
@@ -90,11 +75,18 @@ def sensitivity(
     used, rest = applied(catalog, given)
     name = answer or first_number(evaluation)
     rows = elasticities(used, lambda changed: run(evaluator, provider, changed, rest), evaluation, name)
-    cells = tuple((str(r.path), "" if (f := r.path.figure) is None else f.value.text, r.value, r.note) for r in rows)
+    cells = tuple((str(path), "" if (f := path.figure) is None else f.value.text, *row) for path, *row in rows)
     return evaluation, Table(f"sensitivity of {name}", COLUMNS, cells, first_rows=10)
 
 
-def elasticities(catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluation, name: str) -> tuple[Elasticity, ...]:
+Elasticity = tuple[FigurePath, float | None, str]
+"""A figure, the elasticity with respect to it, and what a reader should know: a kink, or a refusal on one side.
+
+It is ``None`` where the answer is 0, or the evaluator refuses on both sides.
+"""
+
+
+def elasticities(catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluation, name: str) -> list[Elasticity]:
     """The elasticities of an answer, the largest first, equal ones in the order of the figures used.
 
     Args:
@@ -109,7 +101,7 @@ def elasticities(catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluatio
     """
     present = evaluation.number(name)
     rows = [_elasticity(catalog, evaluate, path, name, present) for path in figures_of(evaluation, catalog.graph)]
-    return tuple(sorted(rows, key=lambda row: -1.0 if row.value is None else abs(row.value), reverse=True))
+    return sorted(rows, key=lambda row: -1.0 if row[1] is None else abs(row[1]), reverse=True)
 
 
 def first_number(evaluation: Evaluation) -> str:
@@ -126,7 +118,7 @@ def first_number(evaluation: Evaluation) -> str:
 
 def _elasticity(catalog: CatalogLike, evaluate: Evaluate, path: FigurePath, name: str, present: float) -> Elasticity:
     if not present:
-        return Elasticity(path, None, f"{name} is 0")
+        return (path, None, f"{name} is 0")
     slopes: list[float] = []
     notes: list[str] = []
     for sign, side in ((-1.0, "below"), (1.0, "above")):
@@ -141,10 +133,10 @@ def _elasticity(catalog: CatalogLike, evaluate: Evaluate, path: FigurePath, name
         else:
             notes.append(f"{name} is {changed:g} {side} it")
     if not slopes:
-        return Elasticity(path, None, "; ".join(notes))
+        return (path, None, "; ".join(notes))
     if len(slopes) == 2 and abs(slopes[0] - slopes[1]) > _KINK:
         notes.append(f"{_rounded(slopes[0]):.3g} below, {_rounded(slopes[1]):.3g} above")
-    return Elasticity(path, _rounded(math.fsum(slopes) / len(slopes)), "; ".join(notes))
+    return (path, _rounded(math.fsum(slopes) / len(slopes)), "; ".join(notes))
 
 
 def _rounded(slope: float) -> float:
@@ -179,44 +171,44 @@ class Target:
     """The value that an answer is to have.
 
     Attributes:
-        answer: The name of the answer.
+        name: The name of the answer.
         text: The value as written.
+        value: In the unit of the answer.
+        now: The present value.
+        unit: The unit.
     """
 
-    answer: str
+    name: str
     text: str
+    value: float
+    now: float
+    unit: str
 
     @classmethod
-    def parse(cls, text: str) -> Target:
-        """A target such as ``step_time=20 s``.
+    def of(cls, name: str, text: str, evaluation: Evaluation) -> Target:
+        """The target of an answer of an evaluation.
 
         Raises:
-            UsageError: The text has no ``=``, or nothing before or after it.
+            UnknownNameError: There is no such answer.
+            UsageError: It is not a number, or the text is not a positive number in a unit of it.
         """
-        name, _, value = (part.strip() for part in text.partition("="))
-        if not (name and value):
-            raise UsageError(f"target: {text!r}; ANSWER=VALUE is expected, such as 'step_time=20 s'")
-        return cls(name.replace("-", "_").replace(" ", "_"), value)
-
-    def value(self, answer: Answer) -> float:
-        """The value in the unit of the answer.
-
-        Raises:
-            UsageError: The text is not a positive number in a unit of the answer.
-        """
+        now, answer = evaluation.number(name), evaluation.answer(name)
+        value = 0.0
         if (dimension := _DIMENSIONS.get(answer.unit)) is not None:
             with suppress(QuantityError):
-                quantity = parse(self.text, dimension)
-                if quantity.qualifier is Qualifier.EXACT and quantity.value:
-                    return float(quantity.value)
-        match = _NUMBER.fullmatch(self.text)
-        factor = _factor(match["unit"], answer.unit) if match else None
-        value = float(match["number"].replace(",", "")) * factor if match and factor else 0.0
+                quantity = parse(text, dimension)
+                value = float(quantity.value) if quantity.qualifier is Qualifier.EXACT else 0.0
+        if not value and (match := _NUMBER.fullmatch(text)):
+            value = float(match["number"].replace(",", "")) * (_factor(match["unit"], answer.unit) or 0.0)
         if not value:
             what = f"a value above 0 in {answer.unit}" if answer.unit else "a number above 0"
             example = measure(answer.value, answer.unit)
-            raise UsageError(f"target: {self.answer} is {what}, such as {example}; {self.text!r} is not")
-        return value
+            raise UsageError(f"target: {name} is {what}, such as {example}; {text!r} is not")
+        return cls(name, text, value, now, answer.unit)
+
+    def shown(self, value: float) -> str:
+        """A value of the answer with its unit."""
+        return measure(value, self.unit, digits=_DIGITS)
 
 
 def _factor(symbol: str, unit: str) -> float | None:
@@ -246,17 +238,18 @@ def solve(
         UnknownNameError: There is no such answer, document or path.
         RefusalError: ``out-of-reach``: no value of the figure suffices; ``jump``: the answer jumps over the target.
     """
-    wanted = Target.parse(target)
+    name, _, value = (part.strip() for part in target.partition("="))
+    if not (name and value):
+        raise UsageError(f"target: {target!r}; ANSWER=VALUE is expected, such as 'step_time=20 s'")
     present = run(evaluator, provider, catalog, given)
     used, rest = applied(catalog, given)
     path = _used(used.graph, vary, present)
-    now, answer = present.number(wanted.answer), present.answer(wanted.answer)
+    wanted = Target.of(name.replace("-", "_").replace(" ", "_"), value, present)
 
     def at(factor: float) -> Evaluation:
         return run(evaluator, provider, scaled(used, path, Fraction(factor)), rest)
 
-    search = _FactorSearch(lambda x: at(x).number(wanted.answer), path, wanted, wanted.value(answer), now, answer.unit)
-    factor = search.factor()
+    factor = _needed(wanted, path, lambda factor: at(factor).number(wanted.name))
     figure = path.figure
     assert figure is not None
     quantity = figure.value
@@ -266,9 +259,9 @@ def solve(
     assumed = {a.name for a in result.assumptions}
     return evolve(
         result,
-        title=f"{path} for {wanted.answer} = {wanted.text}: {needed}, {times} {quantity.text}; {result.title}",
+        title=f"{path} for {wanted.name} = {wanted.text}: {needed}, {times} {quantity.text}; {result.title}",
         answers=(*_found(path, quantity, factor, needed), *result.answers),
-        inputs={**present.inputs, "target": f"{wanted.answer}={wanted.text}", "vary": str(path)},
+        inputs={**present.inputs, "target": f"{wanted.name}={wanted.text}", "vary": str(path)},
         assumptions=(*(a for a in present.assumptions if a.name not in assumed), *result.assumptions),
         suggestions=(),
     )
@@ -312,101 +305,87 @@ _Point = tuple[float, float]
 """A factor on the figure, and the answer there."""
 
 
-@frozen
-class _FactorSearch:
-    """The search of the factor on a figure at which an answer has a value.
+def _needed(target: Target, path: FigurePath, answer: Callable[[float], float]) -> float:
+    """The factor on a figure at which an answer, as a function of that factor, has a value.
 
-    Attributes:
-        answer: The answer by the factor on the figure.
-        path: The figure.
-        wanted: The target.
-        goal: Its value, in the unit of the answer.
-        now: The present answer.
-        unit: The unit of the answer.
+    Raises:
+        RefusalError: ``out-of-reach`` or ``jump``.
     """
+    if target.now == target.value:
+        return 1.0
+    limits: list[tuple[_Point, str]] = []
+    for factors in _factors(path):
+        near, far, refusal = _toward(target, answer, factors)
+        if far is not None:
+            return _bisected(target, path, answer, *sorted((near, far)))
+        limits.append((near, refusal))
+    raise _out_of_reach(target, path, limits)
 
-    answer: Callable[[float], float]
-    path: FigurePath
-    wanted: Target
-    goal: float
-    now: float
-    unit: str
 
-    def factor(self) -> float:
-        """The factor.
+def _factors(path: FigurePath) -> tuple[list[float], list[float]]:
+    """The factors to try, ever farther from 1: above and below."""
+    figure = path.figure
+    assert figure is not None
+    most = max(1.0, min(path.most / float(figure.value.value), FARTHEST))
+    down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
+    return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
 
-        Raises:
-            RefusalError: ``out-of-reach`` or ``jump``.
-        """
-        if self.now == self.goal:
-            return 1.0
-        limits: list[tuple[_Point, str]] = []
-        for factors in self._factors():
-            near, far, refusal = self._toward(factors)
-            if far is not None:
-                return self._bisected(*sorted((near, far)))
-            limits.append((near, refusal))
-        raise self._out_of_reach(limits)
 
-    def _toward(self, factors: list[float]) -> tuple[_Point, _Point | None, str]:
-        """The points between which the target lies in one direction; or the farthest, and why there is none beyond it."""
-        near, refusal = (1.0, self.now), ""
-        while factors:
-            factor, *factors = factors
-            try:
-                value = self.answer(factor)
-            except RefusalError as error:
-                refusal = f"{error.reason}: {error}"
-                middle = math.sqrt(near[0] * factor)
-                # The edge of what is refused is approached by halves.
-                factors = [] if abs(math.log(factor / near[0])) < _EDGE else [middle, factor]
-                continue
-            if (near[1] - self.goal) * (value - self.goal) <= 0.0:
-                return near, (factor, value), ""
-            near = (factor, value)
-        return near, None, refusal
+def _toward(
+    target: Target, answer: Callable[[float], float], factors: list[float]
+) -> tuple[_Point, _Point | None, str]:
+    """The points between which the target lies in one direction; or the farthest, and why there is none beyond it."""
+    near, refusal = (1.0, target.now), ""
+    while factors:
+        factor, *factors = factors
+        try:
+            value = answer(factor)
+        except RefusalError as error:
+            refusal = f"{error.reason}: {error}"
+            middle = math.sqrt(near[0] * factor)
+            # The edge of what is refused is approached by halves.
+            factors = [] if abs(math.log(factor / near[0])) < _EDGE else [middle, factor]
+            continue
+        if (near[1] - target.value) * (value - target.value) <= 0.0:
+            return near, (factor, value), ""
+        near = (factor, value)
+    return near, None, refusal
 
-    def _factors(self) -> tuple[list[float], list[float]]:
-        """The factors to try, ever farther from 1: above and below."""
-        figure = self.path.figure
-        assert figure is not None
-        most = max(1.0, min(self.path.most / float(figure.value.value), FARTHEST))
-        down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
-        return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
 
-    def _bisected(self, below: _Point, above: _Point) -> float:
-        (low, at_low), (high, at_high) = below, above
-        rising = at_high > at_low
-        while high > low * (1.0 + CLOSE):
-            middle = math.sqrt(low * high)
-            value = self.answer(middle)
-            if (value > self.goal) == rising:
-                high, at_high = middle, value
-            else:
-                low, at_low = middle, value
-        factor, value = min(((low, at_low), (high, at_high)), key=lambda p: abs(p[1] - self.goal))
-        if abs(value - self.goal) > _REACHED * abs(self.goal):
-            raise RefusalError(
-                "jump",
-                f"{self.wanted.answer} jumps from {self._text(at_low)} to {self._text(at_high)} at "
-                f"{low:.4g} times the present {self.path}; no value gives {self.wanted.text}",
-                place=str(self.path),
-            )
-        return factor
-
-    def _out_of_reach(self, limits: list[tuple[_Point, str]]) -> RefusalError:
-        (factor, answer), refusal = min(limits, key=lambda limit: abs(limit[0][1] - self.goal))
-        there, name = self._text(answer), self.wanted.answer
-        if all(math.isclose(value, self.now, rel_tol=_REACHED) for (_, value), _ in limits):
-            why = ", and the figure does not change it"
-        elif refusal:
-            why = f", {there} at {factor:.4g} times the present figure, and none beyond: {refusal}"
-        elif math.isfinite(self.path.most) and factor >= 1.0:
-            why = f" and {there} at {self.path.most:g}x, the largest share there is"
+def _bisected(
+    target: Target, path: FigurePath, answer: Callable[[float], float], below: _Point, above: _Point
+) -> float:
+    (low, at_low), (high, at_high) = below, above
+    rising = at_high > at_low
+    while high > low * (1.0 + CLOSE):
+        middle = math.sqrt(low * high)
+        value = answer(middle)
+        if (value > target.value) == rising:
+            high, at_high = middle, value
         else:
-            why = f" and approaches {there} as the figure goes to {'infinity' if factor > 1.0 else 'zero'}"
-        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now)} at present"
-        return RefusalError("out-of-reach", sentence + why, place=str(self.path))
+            low, at_low = middle, value
+    factor, value = min(((low, at_low), (high, at_high)), key=lambda p: abs(p[1] - target.value))
+    if abs(value - target.value) > _REACHED * abs(target.value):
+        raise RefusalError(
+            "jump",
+            f"{target.name} jumps from {target.shown(at_low)} to {target.shown(at_high)} at "
+            f"{low:.4g} times the present {path}; no value gives {target.text}",
+            place=str(path),
+        )
+    return factor
 
-    def _text(self, value: float) -> str:
-        return measure(value, self.unit, digits=_DIGITS)
+
+def _out_of_reach(target: Target, path: FigurePath, limits: list[tuple[_Point, str]]) -> RefusalError:
+    (factor, answer), refusal = min(limits, key=lambda limit: abs(limit[0][1] - target.value))
+    there = target.shown(answer)
+    if all(math.isclose(value, target.now, rel_tol=_REACHED) for (_, value), _ in limits):
+        why = ", and the figure does not change it"
+    elif refusal:
+        why = f", {there} at {factor:.4g} times the present figure, and none beyond: {refusal}"
+    elif math.isfinite(path.most) and factor >= 1.0:
+        why = f" and {there} at {path.most:g}x, the largest share there is"
+    else:
+        why = f" and approaches {there} as the figure goes to {'infinity' if factor > 1.0 else 'zero'}"
+    now = target.shown(target.now)
+    sentence = f"no value of {path} gives {target.name} = {target.text}: it is {now} at present"
+    return RefusalError("out-of-reach", sentence + why, place=str(path))
