@@ -49,12 +49,12 @@ def test_cost_and_energy_are_proportional_to_time(value, slower, faster, spares)
     times = [10.0 * t for t in (value, value / faster, value * slower)]
 
     assert one.time == pytest.approx(tuple(times))
-    assert [*one.cost_interval] == pytest.approx([t / 3600.0 * 12.0 * (1.0 + spares) for t in times])
-    assert one.chip_hours == pytest.approx(times[0] / 3600.0 * 64.0)
-    assert [*one.energy_interval] == pytest.approx([t * 32000.0 for t in times])
+    assert [*one.cost] == pytest.approx([t / 3600.0 * 12.0 * (1.0 + spares) for t in times])
+    assert one.chip_hours[0] == pytest.approx(times[0] / 3600.0 * 64.0)
+    assert [*one.energy] == pytest.approx([t * 32000.0 for t in times])
     measures = {n: one.measure(n) for n in ("cost", "time", "chips", "energy")}
-    assert measures == {"cost": one.cost, "time": one.time[0], "chips": 64.0, "energy": one.energy}
-    assert one.costs == (one.time[0], one.cost, one.energy, None)
+    assert measures == {"cost": one.cost[0], "time": one.time[0], "chips": 64.0, "energy": one.energy[0]}
+    assert one.costs == (one.time[0], one.cost[0], one.energy[0], None)
 
 
 def test_errors_of_the_step_and_of_interruptions_are_independent() -> None:
@@ -75,12 +75,10 @@ def test_without_price_power_or_upper_end() -> None:
     bound = plan((100.0, 90.0, None))
     unpriced = plan((100.0, 90.0, 110.0), rent=None)
 
-    assert bound.cost_interval[1:] == (pytest.approx(900.0 / 3600.0 * 12.0), None)
+    assert bound.cost[1:] == (pytest.approx(900.0 / 3600.0 * 12.0), None)
     assert (bound.time[2], bound.distribution, bound.probability(1e9), bound.likely(0.9)) == (None, None, None, 1000.0)
-    assert (unpriced.cost, unpriced.cost_interval, unpriced.energy, unpriced.energy_interval) == (
-        None, (None,) * 3, None, (None,) * 3,
-    )  # fmt: skip
-    assert unpriced.costs == (1000.0, None, None, unpriced.chip_hours)
+    assert (unpriced.cost, unpriced.energy) == ((None,) * 3, (None,) * 3)
+    assert unpriced.costs == (1000.0, None, None, unpriced.chip_hours[0])
 
 
 @pytest.mark.parametrize(
@@ -119,8 +117,8 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(value, slower, faster,
     if "budget" in needed:
         number = needed["budget"]
         found["budget"] = float(number.removesuffix("M")) * (1e6 if number.endswith("M") else 1.0)
-        assert one.cost is not None
-        likely = one.cost / one.time[0] * one.likely(confidence)
+        assert one.cost[0] is not None
+        likely = one.cost[0] / one.time[0] * one.likely(confidence)
         assert number.endswith("M") == (likely >= 1e6)
         assert 1.0 - 1e-9 <= found["budget"] / likely <= 1.0101
 
@@ -129,7 +127,7 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(value, slower, faster,
     factors = [
         1.0,
         *([one.likely(confidence) / deadline] if deadline else []),
-        *([one.cost / one.time[0] * one.likely(confidence) / budget] if budget else []),
+        *([one.cost[0] / one.time[0] * one.likely(confidence) / budget] if budget else []),
     ]
     assert limits.excess(one) == (False, pytest.approx(max(factors)))
     relaxed = goals(**{"deadline": deadline, "budget": budget, "confidence": confidence} | {
@@ -166,11 +164,11 @@ def test_expected_values(value, width, budget) -> None:
     one = plan((value, value / width, value * width))
     mean = one.time[0] * math.exp(0.5 * (math.log(width) / NORMAL_90) ** 2)
 
-    assert one.cost is not None
+    assert one.cost[0] is not None
     assert one.expected("time") == pytest.approx(mean)
-    assert one.expected("cost") == pytest.approx(one.cost * mean / one.time[0])
+    assert one.expected("cost") == pytest.approx(one.cost[0] * mean / one.time[0])
     assert one.expected("chips") == one.chips
-    limits = goals(budget=budget * one.cost)
+    limits = goals(budget=budget * one.cost[0])
     assert limits.probability(one) == pytest.approx(one.probability(budget * one.time[0]))
     assert goals().probability(one) is None
 

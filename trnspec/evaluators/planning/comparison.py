@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from attrs import frozen
+
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Table, Value
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evidence import KINDS, Evidence
+from trnspec.perf.calibration.published_runs import PublishedFleet, PublishedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +41,28 @@ WIDEST = 8.0
 
 Costs = tuple[float | None, ...]
 """Costs to minimize, such as time, cost and energy; ``None`` where one is not known."""
+
+
+@frozen
+class Nearest:
+    """A published run or fleet next to the best plan.
+
+    Attributes:
+        published: The run or the fleet.
+        amount: Chip hours or chips of the plan's load at its MFU, on the plan's chip.
+        differences: How it differs from the plan, and what the table states of it.
+        outside: Whether the amount is outside the interval of that of the plan.
+    """
+
+    published: PublishedRun | PublishedFleet
+    amount: float
+    differences: tuple[str, ...]
+    outside: bool
+
+    def __str__(self) -> str:
+        """Text such as ``llama-3-405b on h100, MFU 41 %``."""
+        one = self.published
+        return f"{one.model} on {one.hardware.partition('-')[0]}, MFU {one.mfu:.0f} %"
 
 
 def best_of(plans: int) -> str:

@@ -77,13 +77,8 @@ class RunPlan:
         return total, total * faster, None if slower is None else total * slower
 
     @property
-    def chip_hours(self) -> float:
-        """Chip hours of the run."""
-        return self.chip_hours_interval[0]
-
-    @property
-    def chip_hours_interval(self) -> tuple[float, float, float | None]:
-        """The chip hours, and the ends that follow from those of the time."""
+    def chip_hours(self) -> tuple[float, float, float | None]:
+        """Chip hours of the run, and the ends that follow from those of the time."""
         value, low, high = self.time
         hours = self.chips / HOUR
         return value * hours, low * hours, None if high is None else high * hours
@@ -94,23 +89,13 @@ class RunPlan:
         return None if self.rent is None else self.rent.hourly * (1.0 + self.spares)
 
     @property
-    def cost(self) -> float | None:
-        """Cost of the servers of the run [USD]; ``None`` without a price."""
-        return self.cost_interval[0]
-
-    @property
-    def cost_interval(self) -> tuple[float | None, float | None, float | None]:
-        """The cost, and the ends that follow from those of the time [USD]."""
+    def cost(self) -> tuple[float | None, float | None, float | None]:
+        """Cost of the servers of the run, and its ends [USD]; each ``None`` without a price."""
         return self._times(None if self.hourly is None else self.hourly / HOUR)
 
     @property
-    def energy(self) -> float | None:
-        """Energy of the chips at their maximum power [J]; ``None`` if that is not published."""
-        return self.energy_interval[0]
-
-    @property
-    def energy_interval(self) -> tuple[float | None, float | None, float | None]:
-        """The energy, and the ends that follow from those of the time [J]."""
+    def energy(self) -> tuple[float | None, float | None, float | None]:
+        """Energy of the chips at their maximum power, and its ends [J]; each ``None`` if that is not published."""
         return self._times(None if self.power is None else self.power.watts)
 
     def _times(self, rate: float | None) -> tuple[float | None, float | None, float | None]:
@@ -121,12 +106,12 @@ class RunPlan:
     @property
     def costs(self) -> tuple[float | None, ...]:
         """Objectives of a Pareto front: time, cost and energy; without a price chip hours, with others of the chip only."""
-        return self.time[0], self.cost, self.energy, self.chip_hours if self.cost is None else None
+        cost = self.cost[0]
+        return self.time[0], cost, self.energy[0], self.chip_hours[0] if cost is None else None
 
     def measure(self, objective: Objective) -> float | None:
         """Value of an objective; ``None`` if it is not known."""
-        values = {"cost": self.cost, "time": self.time[0], "chips": self.chips, "energy": self.energy}
-        return values[objective]
+        return {"cost": self.cost, "time": self.time, "chips": (self.chips,), "energy": self.energy}[objective][0]
 
     def expected(self, objective: Objective) -> float | None:
         """The expected value of what an objective compares: of the distribution of the time; ``None`` if it is not known."""
@@ -177,7 +162,7 @@ class Goals:
     def _limits(self, plan: RunPlan) -> dict[str, tuple[float, float]]:
         """The quantity of each limit that is not exceeded with the required confidence, and the limit; infinite where it is not known."""
         time = plan.likely(self.confidence)
-        cost = math.inf if plan.cost is None else plan.cost * time / plan.time[0]
+        cost = math.inf if (value := plan.cost[0]) is None else value * time / plan.time[0]
         both = {"deadline": (time, self.deadline), "budget": (cost, self.budget)}
         return {name: (value, limit) for name, (value, limit) in both.items() if limit is not None}
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import (
     WIDEST,
+    Nearest,
     best_of,
     best_of_kinds,
     best_supported,
@@ -27,7 +28,7 @@ from trnspec.evaluators.planning.launch import launch, next_replica, serving_fra
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.model.transformers.counting import active_parameters
-from trnspec.perf.calibration.published_runs import PublishedFleet, nearest_fleet
+from trnspec.perf.calibration.published_runs import nearest_fleet
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.serving.load import MOST_UTILIZED
 
@@ -44,28 +45,7 @@ if TYPE_CHECKING:
     from trnspec.evidence import UsedFigure
 
 
-@frozen
-class NearestFleet:
-    """A published fleet next to the best plan.
-
-    Attributes:
-        fleet: The published fleet.
-        chips: Chips of the plan's load at the MFU of that fleet, on the plan's chip.
-        differences: How its load, limits, hardware and model differ from those of the plan, and what the table states of it.
-    """
-
-    fleet: PublishedFleet
-    chips: float
-    differences: tuple[str, ...]
-
-    def outside(self, best: FleetPlan, chips: Answer) -> bool:
-        """Whether these chips, in whole systems, are outside the interval of those of the plan."""
-        low, high = chips.low or best.chips, chips.high
-        each = best.chips / sum(count for _, count in best.pools)
-        return ceil(self.chips / each) * each < low or (high is not None and self.chips > high)
-
-
-def _published(problem: FleetProblem, best: FleetPlan) -> NearestFleet | None:
+def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> Nearest | None:
     """The published fleet that is nearest to a plan; ``None`` if no table has fleets."""
     q, limits, lengths, setup = problem.question, problem.limits, problem.lengths, best.decode.setup
     load = (lengths.isl, lengths.osl, limits.ttft, limits.tpot)
@@ -86,7 +66,10 @@ def _published(problem: FleetProblem, best: FleetPlan) -> NearestFleet | None:
     tokens = lengths.rate * (lengths.isl * (1.0 - q.prefix_hit) + lengths.osl)
     work = 2.0 * float(active_parameters(setup.dims)) * tokens
     chips = fleet.scaled(work, float(system.peak(dtype) / system.chips))
-    return NearestFleet(fleet, chips, (*found, *filter(None, [fleet.note])))
+    low, high = planned.low or best.chips, planned.high
+    each = best.chips / sum(count for _, count in best.pools)
+    outside = ceil(chips / each) * each < low or (high is not None and chips > high)
+    return Nearest(fleet, chips, (*found, *filter(None, [fleet.note])), outside)
 
 
 _OTHER_LOAD = 2.0
@@ -107,7 +90,8 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     kinds, columns = best_of_kinds(ranked), _columns(ranked, limits, lengths)
-    chips, published = _chips(problem, ranked), _published(problem, best)
+    chips = _chips(problem, ranked)
+    published = _published(problem, best, chips)
     costs = {"million_tokens": lambda plan, hourly: plan.per_million_tokens(hourly / HOUR, lengths.osl)}
     tables = [
         _table("Plans", columns, listed(ranked, q.top)),
@@ -122,7 +106,7 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
         title=f"{q.model} at {measure(lengths.rate, digits=4)} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
         answers=tuple(_answers(problem, ranked, chips, published)),
-        assumptions=tuple(_assumptions(best, q, lengths, rejected, chips, published)),
+        assumptions=tuple(_assumptions(best, q, lengths, rejected, published)),
         figures_used=_figures_used(best),
         tables=tuple(one for one in tables if one is not None),
         suggestions=(
@@ -216,7 +200,7 @@ def _pools(plan: FleetPlan) -> str:
 
 
 def _answers(
-    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: NearestFleet | None
+    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: Nearest | None
 ) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
@@ -262,10 +246,12 @@ def _answers(
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
     if published is not None:
-        fleet = published.fleet
-        theirs = f"{float(f'{published.chips:.2g}'):,.15g} chips at its MFU, here {best.chips:,.0f}"
-        text = f"{theirs}: {fleet.model} on {fleet.hardware.partition('-')[0]}, MFU {fleet.mfu:.0f} %"
-        yield Answer("published_fleet", text, note="at the MFU of that fleet by 2 FLOP per parameter and token")
+        theirs = f"{float(f'{published.amount:.2g}'):,.15g} chips at its MFU, here {best.chips:,.0f}"
+        yield Answer(
+            "published_fleet",
+            f"{theirs}: {published}",
+            note="at the MFU of that fleet by 2 FLOP per parameter and token",
+        )
     yield from best_supported(ranked, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
 
@@ -388,11 +374,10 @@ def _assumptions(
     q: PlanServingQuestion,
     lengths: Lengths,
     rejected: Sequence[tuple[str, str]],
-    chips: Answer,
-    published: NearestFleet | None,
+    published: Nearest | None,
 ) -> Iterator[Assumption]:
     if published is not None and published.differences:
-        texts = ["outside the interval of the plan"] if published.outside(best, chips) else []
+        texts = ["outside the interval of the plan"] if published.outside else []
         yield Assumption("published_fleet", "; ".join((*texts, *published.differences)), first=True)
     if lengths.trace is None:
         yield Assumption("arrivals", "Poisson", "independent requests at a constant mean rate, spread over replicas")

@@ -35,13 +35,12 @@ from trnspec.evaluators.planning.batches import (
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
-from trnspec.evaluators.planning.training_page import NearestRun, page, step_question
+from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
-from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.calibration.fit_range import near_ranks
-from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.goodput import (
     CHECKPOINT_RATE,
     CHECKPOINT_RATE_PER_SERVER,
@@ -212,22 +211,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
         )  # fmt: skip
     ranked = sorted(evident(plans, question.evidence), key=lambda plan: rank(plan, question.objective, goals))
     best = ranked[0]
-    return page(
-        catalog, question, goals, ranked, refused,
-        unmeasured=_unmeasured(catalog, q, goals, best), published=_published(catalog, q, goals, best),
-    )  # fmt: skip
-
-
-def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestRun | None:
-    """The nearest published run, with the chip hours that the run would take at its MFU; ``None`` if no table has runs."""
-    estimator = training.estimator_of(catalog, q, on=best.systems, calibration="none")
-    known = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
-    if known is None:
-        return None
-    system = estimator.system
-    peak = float(system.peak("bf16") / system.chips)
-    work = 6.0 * active_parameters(estimator.dims) * goals.tokens
-    return NearestRun(known, known.scaled(work, peak) / HOUR, estimator.dtype)
+    return page(catalog, question, goals, ranked, refused, _unmeasured(catalog, q, goals, best))
 
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> RunPlan | None:
@@ -540,7 +524,7 @@ def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
     Bounds follow estimates, since they do not show that a goal is met. Where the objective is not known chip hours are compared.
     """
     value = plan.expected(objective)
-    known = (value is None, plan.chip_hours if value is None else value)
+    known = (value is None, plan.chip_hours[0] if value is None else value)
     met = goals.met(plan)
     return (is_bound(plan), not met, *(() if met else goals.excess(plan)), *known)
 

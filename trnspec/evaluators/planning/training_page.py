@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import (
+    Nearest,
     best_of,
     best_of_kinds,
     best_supported,
@@ -24,7 +25,9 @@ from trnspec.evaluators.planning.comparison import (
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
-from trnspec.perf.calibration.published_runs import PublishedRun
+from trnspec.evaluators.training import estimator_of
+from trnspec.model.transformers.counting import active_parameters
+from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.goodput import (
     CHECKPOINT_RATE,
     CHECKPOINT_RATE_PER_SERVER,
@@ -54,39 +57,26 @@ OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "
 """The columns of the table with the best plan of each kind of evidence."""
 
 
-@frozen
-class NearestRun:
-    """A published run next to the best plan.
-
-    Attributes:
-        run: The published run.
-        chip_hours: Chip hours of the plan's tokens and model at the MFU of that run, on the plan's chip.
-        dtype: The compute dtype of the plan.
-    """
-
-    run: PublishedRun
-    chip_hours: float
-    dtype: str
-
-    def outside(self, best: RunPlan) -> bool:
-        """Whether these chip hours are outside the interval of the plan."""
-        _, low, high = best.chip_hours_interval
-        return self.chip_hours < low or (high is not None and self.chip_hours > high)
-
-    def differences(self, best: RunPlan, model: str) -> str:
-        """The differences between both runs, and what the table states of the published one."""
-        run, found = self.run, []
-        if not run.is_of(model):
-            found.append(f"{suffixed(float(f'{run.parameters:.3g}'))} parameters")
-        if run.precision and run.precision != self.dtype:
-            found.append(f"in {run.precision}, the plan in {self.dtype}")
-        if run.chip != best.chip:
-            found.append(f"on {run.hardware}")
-        if run.seq != best.layout.seq:
-            found.append(f"sequences of {run.seq:,.0f} tokens, here of {best.layout.seq:,}")
-        if run.chips and max(run.chips / best.chips, best.chips / run.chips) >= _OTHER_SIZE:
-            found.append(f"{run.chips:,.0f} chips, here {best.chips:,.0f}")
-        return "; ".join(filter(None, (*found, run.note)))
+def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> Nearest | None:
+    """The nearest published run; ``None`` if no table has runs."""
+    estimator = estimator_of(catalog, q, on=best.systems, calibration="none")
+    run = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
+    if run is None:
+        return None
+    peak = float(estimator.system.peak("bf16") / estimator.system.chips)
+    hours = run.scaled(6.0 * active_parameters(estimator.dims) * goals.tokens, peak) / HOUR
+    found = [] if run.is_of(q.model) else [f"{suffixed(float(f'{run.parameters:.3g}'))} parameters"]
+    if run.precision and run.precision != estimator.dtype:
+        found.append(f"in {run.precision}, the plan in {estimator.dtype}")
+    if run.chip != best.chip:
+        found.append(f"on {run.hardware}")
+    if run.seq != best.layout.seq:
+        found.append(f"sequences of {run.seq:,.0f} tokens, here of {best.layout.seq:,}")
+    if run.chips and max(run.chips / best.chips, best.chips / run.chips) >= _OTHER_SIZE:
+        found.append(f"{run.chips:,.0f} chips, here {best.chips:,.0f}")
+    _, low, high = best.chip_hours
+    outside = hours < low or (high is not None and hours > high)
+    return Nearest(run, hours, (*found, *filter(None, [run.note])), outside)
 
 
 _OTHER_SIZE = 2.0
@@ -99,9 +89,7 @@ def page(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    *,
     unmeasured: RunPlan | None,
-    published: NearestRun | None,
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -112,8 +100,8 @@ def page(
         ranked: All plans, the best first.
         rejected: Systems without a plan, and the reason of each.
         unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
-        published: The nearest published run, if any.
     """
+    published = _published(catalog, question, goals, ranked[0])
     best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals, question.objective)
     of_kinds = {name: columns[name] for name in OF_KINDS}
     tables = [
@@ -139,7 +127,7 @@ def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Co
     """The columns of the table of plans; the quantity that ranks them is one of the first."""
 
     def at_front(plan: RunPlan) -> bool:
-        compared = [one for one in plans if plan.cost is not None or one.chip == plan.chip]
+        compared = [one for one in plans if plan.rent is not None or one.chip == plan.chip]
         return pareto(plan, compared, lambda one: one.costs)
 
     expected: Columns[RunPlan] = {
@@ -151,18 +139,18 @@ def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Co
         "run_time": ("s", lambda plan: plan.time[0]),
         **({goals.met_as: ("%", lambda plan: percent(goals.probability(plan)))} if goals.met_as else {}),
         **{name: column for name, column in expected.items() if name == f"expected_{objective}"},
-        "run_cost": ("USD", lambda plan: plan.cost),
+        "run_cost": ("USD", lambda plan: plan.cost[0]),
         "kind": ("", lambda plan: plan.evidence.kind),
         "time_low": ("s", lambda plan: plan.time[1]),
         "time_high": ("s", lambda plan: plan.time[2]),
-        "cost_low": ("USD", lambda plan: plan.cost_interval[1]),
-        "cost_high": ("USD", lambda plan: plan.cost_interval[2]),
+        "cost_low": ("USD", lambda plan: plan.cost[1]),
+        "cost_high": ("USD", lambda plan: plan.cost[2]),
         **expected,
         "pareto": ("", at_front),
-        "chip_hours": ("", lambda plan: plan.chip_hours),
-        "energy": ("J", lambda plan: plan.energy),
-        "energy_low": ("J", lambda plan: plan.energy_interval[1]),
-        "energy_high": ("J", lambda plan: plan.energy_interval[2]),
+        "chip_hours": ("", lambda plan: plan.chip_hours[0]),
+        "energy": ("J", lambda plan: plan.energy[0]),
+        "energy_low": ("J", lambda plan: plan.energy[1]),
+        "energy_high": ("J", lambda plan: plan.energy[2]),
         "goodput": ("%", lambda plan: 100.0 * plan.run.share),
         "step_time": ("s", lambda plan: plan.step[0]),
         "mfu": ("%", lambda plan: plan.mfu),
@@ -209,14 +197,14 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
         yield Answer("goals", f"not met: the nearest plan {' and '.join(missed)}")
     yield Answer("run_time", value, "s", low, high, "of the run, with checkpoints, failures and restarts", kind)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
-    if best.cost is not None and best.rent is not None:
-        yield Answer("run_cost", best.cost, "USD", *best.cost_interval[1:], str(best.rent), kind)
+    if (cost := best.cost[0]) is not None:
+        yield Answer("run_cost", cost, "USD", *best.cost[1:], str(best.rent), kind)
         note = "the mean of its distribution, which is above the median; plans are compared by it"
         if q.objective == "cost" and best.distribution is not None:
             yield Answer("expected_cost", best.expected("cost") or 0.0, "USD", note=note, kind=kind)
-    if best.energy is not None:
-        yield Answer("energy", best.energy, "J", *best.energy_interval[1:], str(best.power), kind)
-    yield Answer("chip_hours", best.chip_hours, "", *best.chip_hours_interval[1:], kind=kind)
+    if (energy := best.energy[0]) is not None:
+        yield Answer("energy", energy, "J", *best.energy[1:], str(best.power), kind)
+    yield Answer("chip_hours", best.chip_hours[0], "", *best.chip_hours[1:], kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     bound = best.step[2] is None
@@ -246,20 +234,17 @@ def _comparison(
     q: PlanTrainingQuestion,
     goals: Goals,
     unmeasured: RunPlan | None,
-    published: NearestRun | None,
+    published: Nearest | None,
 ) -> Iterator[Answer]:
     """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
     if published is not None:
-        run = published.run
-        expected, low, _ = best.chip_hours_interval
-        theirs, ours = _hours_text(published.chip_hours), _hours_text(expected)
-        if is_bound(best):
-            ours = f">= {_hours_text(low)}"
-        text = f"{theirs} chip hours, here {ours}: {run.model} on {run.hardware.partition('-')[0]}, MFU {run.mfu:.0f} %"
+        expected, low, _ = best.chip_hours
+        ours = f">= {_hours_text(low)}" if is_bound(best) else _hours_text(expected)
+        text = f"{_hours_text(published.amount)} chip hours, here {ours}: {published}"
         note = "at the MFU of that run by 6 FLOP per parameter and token"
-        if (differences := published.differences(best, q.model)) and not published.outside(best):
-            note += f"; {differences}"
-        yield Answer("published_run", text, note=note)
+        yield Answer(
+            "published_run", text, note="; ".join((note, *(() if published.outside else published.differences)))
+        )
     meeting = [plan for plan in kinds if goals.met(plan) or not goals.met(best)]
     yield from best_supported(meeting, best, lambda plan: _objective_text(plan, q))
     if unmeasured is not None:
@@ -277,7 +262,7 @@ def _objective_text(plan: RunPlan, q: PlanTrainingQuestion) -> str:
     if q.objective == "chips":
         return f"{measure(int(plan.chips))} chips"
     name = q.objective if plan.measure(q.objective) is not None else "time"
-    values = {"cost": (plan.cost_interval, "USD"), "time": (plan.time, "s"), "energy": (plan.energy_interval, "J")}
+    values = {"cost": (plan.cost, "USD"), "time": (plan.time, "s"), "energy": (plan.energy, "J")}
     (value, low, high), unit = values[name]
     assert value is not None
     shown = printed(Answer(name, value, unit, low, high, kind=plan.evidence.kind))
@@ -290,11 +275,11 @@ def _assumptions(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    published: NearestRun | None,
+    published: Nearest | None,
 ) -> Iterator[Assumption]:
     layout = best.layout
-    if published is not None and published.outside(best):
-        why = published.differences(best, q.model)
+    if published is not None and published.outside:
+        why = "; ".join(published.differences)
         yield Assumption("published_run", "outside the interval of the plan", why, first=True)
     if q.global_batch != layout.global_batch:
         why = (
@@ -313,7 +298,7 @@ def _assumptions(
     yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
     if best.rent is None:
         yield Assumption("cost", "unknown", "the catalog has no price of this server; give price", first=True)
-    unpowered = dict.fromkeys(plan.chip for plan in (best, *ranked) if plan.energy is None)
+    unpowered = dict.fromkeys(plan.chip for plan in (best, *ranked) if plan.power is None)
     if unpowered:
         yield Assumption("energy", f"unknown: {', '.join(unpowered)}", "no power of the chip is published", first=True)
     types = {plan.rent.type for plan in ranked if plan.rent is not None}
