@@ -204,9 +204,6 @@ class DeploymentGrid:
         constants = {
             BOUND: float(max((rank_class(p.known.evidence.kind) for p in pools), default=0)),
             "fits": True, "system": self.base.on, "dtype": self.base.dtype,
-            # A plan with two systems has no one price and power.
-            "usd": None if self.hourly is None or len(pools) > 1 else self.hourly / HOUR,
-            "energy": None if len(pools) > 1 else self.watts,
         }  # fmt: skip
         names = {"tokens_per_s" if name in _PER_TOKEN else name for name in self.measures}
         computed = tuple(sorted((names & COMPUTED) | {EXCESS}))
@@ -214,14 +211,18 @@ class DeploymentGrid:
 
             def measure(name: str, places: Any, start: int = start, columns: Mapping[str, Any] = columns) -> Any:
                 if name in _PER_TOKEN:
-                    # More tokens per second cost less.
-                    rate = constants[name]
-                    return None if rate is None else rate * (1e6 / columns["tokens_per_s"][places])
+                    return self.per_tokens(name, columns["tokens_per_s"][places])
                 if name in constants:
                     return constants[name]
                 return columns[name][places] if name in columns else self.values(name, start + places)
 
             take(Candidates(self.offset + start, self.reasons, code, measure))
+
+    def per_tokens(self, name: str, rate: Any) -> Any:
+        """``usd`` or ``energy`` [J] of a million tokens at some tokens per second; ``None`` if it is unknown."""
+        each_second = self.watts if name == "energy" else None if self.hourly is None else self.hourly / HOUR
+        # A plan with two systems has no one price and power.
+        return None if each_second is None or self.base.prefill_on is not None else each_second * (1e6 / rate)
 
     @cached_property
     def _prepared(self) -> tuple[Setup | None, str]:

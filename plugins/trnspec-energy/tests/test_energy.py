@@ -14,6 +14,7 @@ from trnspec_energy.evaluate import energy as evaluated
 import trnspec
 from trnspec.cli.eval import evaluator_command
 from trnspec.errors import RefusalError
+from trnspec.evaluation.inputs import bound, fields_of
 from trnspec.testing import EvaluatorConformance
 
 DATA = Path(__file__).parent / "data"
@@ -21,7 +22,7 @@ CATALOG = trnspec.load()
 
 
 def energy(catalog, **given):
-    return evaluated(catalog, EnergyQuestion(**given))
+    return evaluated(catalog, EnergyQuestion(**bound(fields_of(EnergyQuestion), given, "energy")))
 
 
 ARGS = '--on "trn2.48xlarge*4" --hours 24 --power "500 W" --pue 1.1'

@@ -175,9 +175,3 @@ def chip_power(catalog: Catalog, on: str) -> ChipPower | None:
     if counted is None or draw is None:
         return None
     return ChipPower(counted[0] * count * float(draw.figure.value.value), draw)
-
-
-def chip_watts(catalog: Catalog, on: str) -> float | None:
-    """The power of all chips of a system [W], as :func:`chip_power` gives it."""
-    power = chip_power(catalog, on)
-    return None if power is None else power.watts

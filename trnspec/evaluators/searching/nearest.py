@@ -13,8 +13,7 @@ from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, reasons
 from trnspec.evaluators.searching.measures import unit
-from trnspec.evaluators.searching.serving import DEPLOYMENT
-from trnspec.evaluators.searching.training import LAYOUT
+from trnspec.evaluators.searching.pieces import DEPLOYMENT, LAYOUT
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT
 

@@ -13,14 +13,12 @@ from trnspec.evaluators.layouts import EVALUATED, rejected
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.measures import unit
 from trnspec.evaluators.searching.nearest import infeasible
+from trnspec.evaluators.searching.pieces import DEPLOYMENT, LAYOUT, training_question
 from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time
-from trnspec.evaluators.searching.serving import DEPLOYMENT
 from trnspec.evaluators.searching.space import reduced, search_of
-from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, training_question
 from trnspec.evaluators.software import training_assumptions
 from trnspec.evidence import rank_class
 from trnspec.perf.frameworks import SETTINGS
-from trnspec.perf.sweep.pieces import HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,53 +125,35 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
     Raises:
         RefusalError: It is invalid.
     """
-    piece, q = search.piece(number), search.question
+    piece: Any = search.piece(number)
+    question: Any
+    names: tuple[str, ...]
     if isinstance(piece, DeploymentGrid):
-        return _deployment(catalog, piece, number)
-    layout, estimator = piece.layout(number), piece.estimator
-    chosen = {
-        "on": piece.on,
-        "dtype": estimator.dtype,
-        "overlap": layout.overlap,
-        "offload": layout.offload,
+        question, on, names = piece.question(number), piece.base.on, DEPLOYMENT
+        evaluation = inference.run(catalog, question)
+        texts = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
+        rate, priced = evaluation.answer("throughput"), piece.per_tokens
+        ends = rate.value, rate.high, rate.low
+    else:
+        layout, on, dtype, names = piece.layout(number), piece.on, piece.estimator.dtype, LAYOUT
+        question = training_question(
+            search.question, layout, on=on, dtype=dtype, overlap=layout.overlap, offload=layout.offload
+        )
+        evaluation = training.run(catalog, question)
+        texts = {name: getattr(layout, name) for name in (*LAYOUT, "overlap", "offload")}
+        texts |= {"dtype": dtype, "expert_tp": layout.expert_split}
+        step, priced = evaluation.answer("step_time"), piece.timed
+        ends = step.value, step.low, step.high
+    answers = {a.name: a for a in evaluation.answers}
+    values = {
+        name: (float(answers[a].value), answers[a].low, answers[a].high) for name, a in _ANSWERS.items() if a in answers
     }
-    question = training_question(q, layout, **chosen)
-    evaluation = training.run(catalog, question)
-    always = tuple(name for name in LAYOUT if getattr(question, name) is not None)
-    step = evaluation.answer("step_time")
-    values = _answered(evaluation)
     for name in ("usd", "energy"):
-        ends = [None if t is None else piece.timed(name, t) for t in (step.value, step.low, step.high)]
-        if ends[0] is not None:
-            values[name] = (ends[0], ends[1], ends[2])
-    inputs = {name: v for name, v in layout_inputs(piece, number).items() if name != "expert_tp"}
-    texts = inputs | {"system": piece.on, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
-    return ListedConfiguration(evaluation, question.given(always=always), piece.on, values, texts)
-
-
-def _deployment(catalog: Catalog, piece: DeploymentGrid, number: int) -> ListedConfiguration:
-    question = piece.question(number)
-    evaluation = inference.run(catalog, question)
-    values, rate = _answered(evaluation), evaluation.answer("throughput")
-    for name, power in (("usd", None if piece.hourly is None else piece.hourly / HOUR), ("energy", piece.watts)):
-        if power is not None and question.prefill_on is None:
-            # More tokens per second cost less.
-            ends = [None if r is None else power * (1e6 / float(r)) for r in (rate.value, rate.high, rate.low)]
-            assert ends[0] is not None
-            values[name] = (ends[0], ends[1], ends[2])
-    resolved = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
-    texts = {**resolved, "system": piece.base.on}
-    always = tuple(name for name in DEPLOYMENT if getattr(question, name) is not None)
-    return ListedConfiguration(evaluation, question.given(always=always), piece.base.on, values, texts)
-
-
-def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, float | None]]:
-    answers: dict[str, Answer] = {a.name: a for a in evaluation.answers}
-    return {
-        name: (float(answers[of].value), answers[of].low, answers[of].high)
-        for name, of in _ANSWERS.items()
-        if of in answers
-    }
+        value, low, high = (None if end is None else priced(name, end) for end in ends)
+        if value is not None:
+            values[name] = value, low, high
+    always = tuple(name for name in names if getattr(question, name) is not None)
+    return ListedConfiguration(evaluation, question.given(always), on, values, texts | {"system": on})
 
 
 def columns(search: Search, rows: list[ListedConfiguration], first: tuple[str, ...]) -> tuple[str, ...]:

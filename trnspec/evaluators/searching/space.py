@@ -19,9 +19,8 @@ from trnspec.errors import UsageError, library
 from trnspec.evaluation.progress import current, report
 from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
+from trnspec.evaluators.searching.pieces import serving_pieces, training_pieces
 from trnspec.evaluators.searching.question import SearchQuestion
-from trnspec.evaluators.searching.serving import serving_pieces
-from trnspec.evaluators.searching.training import training_pieces
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, ConfigurationSelection, Selected, TimeLimit
 
