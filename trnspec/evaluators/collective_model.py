@@ -18,12 +18,9 @@ from trnspec.perf.training.step import UNUSED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.evaluators.deployment import Pool
     from trnspec.graph.graph import Graph
     from trnspec.perf.lowering.machine import GroupCost, LoweredSystem, Machine
     from trnspec.perf.serving.forward_pass import Serving
-    from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 
 def _counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:
@@ -34,27 +31,36 @@ def _counted(numbers: Machine, of: GroupCost, passes: float, size: float, servin
     return float(serving.call + passes * of.latency + per_byte * size / serving.link)
 
 
-def of_training(graph: Graph, estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
-    """The all-reduce of a layer's result between tensor-parallel ranks, with a calibration of the step."""
-    if layout.tp > 1 and estimator.calibration.name:
-        size = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
-        yield from _both(graph, estimator.system, estimator.machine, layout.tp, size)
-
-
-def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framework: str) -> Iterator[Assumption]:
-    """The all-reduce of a layer's result of one decode step between tensor-parallel ranks, with a calibration of serving.
+def tensor_all_reduce(  # noqa: PLR0917  # a collective
+    graph: Graph,
+    system: LoweredSystem,
+    numbers: Machine,
+    ranks: int,
+    size: float,
+    serving: Serving | None = None,
+    framework: str = "",
+) -> Iterator[Assumption]:
+    """The all-reduce of a layer's result between tensor-parallel ranks, of a step or pass with a calibration.
 
     Args:
         graph: The catalog.
-        pool: The ranks that decode.
-        serving: Achieved efficiency.
-        hidden: Elements of a token on the residual stream.
+        system: The system.
+        numbers: The numbers of a rank.
+        ranks: Tensor-parallel ranks.
+        size: The buffer [B].
+        serving: Achieved efficiency of serving; ``None`` in a training step.
         framework: The framework, whose kernels may run it; empty for any.
     """
-    plan = pool.plan
-    if plan.tp > 1 and serving.call:
-        size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
-        yield from _both(graph, pool.system, pool.numbers, int(plan.tp), size, serving, framework)
+    known = calibrated(graph, system.chip, "collectives", "auto", framework) if ranks > 1 else None
+    if known is None or known.library is None:
+        return
+    ideal = machine(system, IDEAL, next(iter(system.rates)))
+    if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
+        kind = known.at(collective_inputs(system, size, float(ranks)), collective="all-reduce").evidence.kind
+        counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
+        why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
+        measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"
+        yield Assumption("tensor_all_reduce", f"{1e6 * counted:.3g} us", f"{why}; {measured}")
 
 
 def of_collective(  # noqa: PLR0917  # a collective
@@ -79,24 +85,3 @@ def of_collective(  # noqa: PLR0917  # a collective
             counted = _counted(numbers, of, passes, size, None if phase == "training" else serving_of(known))
             why = f"by {known.name} ({known.evidence.kind}); here {measured}"
             yield Assumption(f"time_in_{phase}", f"{1e6 * counted:.3g} us", why)
-
-
-def _both(  # noqa: PLR0917  # a collective
-    graph: Graph,
-    system: LoweredSystem,
-    numbers: Machine,
-    ranks: int,
-    size: float,
-    serving: Serving | None = None,
-    framework: str = "",
-) -> Iterator[Assumption]:
-    known = calibrated(graph, system.chip, "collectives", "auto", framework)
-    if known.library is None:
-        return
-    ideal = machine(system, IDEAL, next(iter(system.rates)))
-    if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
-        kind = known.at(collective_inputs(system, size, float(ranks)), collective="all-reduce").evidence.kind
-        counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
-        why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
-        measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"
-        yield Assumption("tensor_all_reduce", f"{1e6 * counted:.3g} us", f"{why}; {measured}")

@@ -8,7 +8,7 @@ from attrs import asdict, evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
-from trnspec.evaluators.collective_model import of_serving
+from trnspec.evaluators.collective_model import tensor_all_reduce
 from trnspec.evaluators.deployment import (
     InferenceQuestion,
     Pool,
@@ -100,36 +100,21 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
             --framework nxd-inference
     """
     question.check_draft()
-    graph = catalog.graph
-    q = question
+    graph, q = catalog.graph, question
     known = calibration_of(graph, q, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
     elsewhere = None if q.prefill_on is None else calibration_of(graph, q, lower(graph, q.prefill_on).chip)
-    return answered(catalog, q, known, elsewhere=elsewhere)
-
-
-def answered(
-    catalog: Catalog, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None
-) -> Evaluation:
-    """The evaluation with given calibrations.
-
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-        known: The calibration of the system.
-        elsewhere: The calibration of the system that prefills, if it is another.
-    """
-    setup = prepare(catalog.graph, question, known, elsewhere)
+    setup = prepare(graph, question, known, elsewhere)
     dims, experts = setup.dims, setup.dims.experts > 0
 
     def at(pool: Pool, known: Calibrated) -> Calibrated:
         scale, inputs = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp)), serving_inputs(dims, pool.plan)
         found = known.at(inputs, question.dtype, scale=scale, experts=experts)
-        far = far_inputs(catalog.graph, known.name, of_deployment(inputs, dims, pool.plan), experts=experts)
+        far = far_inputs(graph, known.name, of_deployment(inputs, dims, pool.plan), experts=experts)
         return evolve(found, evidence=found.evidence.without_row(far))
 
     known, inputs = at(setup.pool, known), serving_inputs(dims, setup.pool.plan)
     row = nearest_row(
-        catalog.graph, known.name, inputs, setup.name,
+        graph, known.name, inputs, setup.name,
         chip=setup.pool.system.chip, dtype=question.dtype, experts=experts,
     )  # fmt: skip
     known = evolve(known, evidence=evolve(known.evidence, nearest=row))
@@ -141,7 +126,9 @@ def answered(
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(one, achieved) for one in (setup.at(0), setup, setup.at(1)))
-    q = setup.question
+    q, pool = setup.question, setup.pool
+    plan = pool.plan
+    buffer = float(plan.batch / plan.pp * float(setup.model.hidden) * plan.activation_bytes)
     evidence = weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence])
     answers = tuple(_answers(setup, known, (slow, nominal, fast), held, most))
     if evidence.kind in ("extrapolated", "transferred"):
@@ -160,7 +147,11 @@ def answered(
         bottleneck=_bottleneck(setup, achieved, nominal),
         assumptions=(
             *_assumptions(setup, known),
-            *of_serving(catalog.graph, setup.pool, achieved, float(setup.model.hidden), q.framework or ""),
+            *(
+                tensor_all_reduce(graph, pool.system, pool.numbers, int(plan.tp), buffer, achieved, q.framework or "")
+                if achieved.call
+                else ()
+            ),
         ),
         figures_used=tuple(
             dict.fromkeys(

@@ -19,7 +19,7 @@ from trnspec.evaluation.questions import (
     axis,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
-from trnspec.evaluators.collective_model import of_training
+from trnspec.evaluators.collective_model import tensor_all_reduce
 from trnspec.evaluators.software import resolve_training, system_assumptions, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, scale_of, training_inputs, with_memory
@@ -144,6 +144,7 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     estimator, step, moved, times, ideal = timed(catalog, q, estimator, layout, rate)
     evidence = estimator.calibration.evidence
     parts = {**{name: float(getattr(step, name)) for name in PARTS}, "offload": moved}
+    buffer = layout.microbatch * layout.seq / layout.cp * estimator.dims.hidden * 2.0
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -168,7 +169,11 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         assumptions=(
             *_assumptions(estimator, layout, question),
             *_resolved(estimator, layout, q),
-            *of_training(catalog.graph, estimator, layout),
+            *(
+                tensor_all_reduce(catalog.graph, estimator.system, estimator.machine, layout.tp, buffer)
+                if estimator.calibration.name
+                else ()
+            ),
         ),
         figures_used=estimator.system.figures_with(estimator.dtype),
     )

@@ -44,7 +44,7 @@ Costs = tuple[float | None, ...]
 
 
 @frozen
-class Nearest:
+class NearestPublished:
     """A published run or fleet next to the best plan.
 
     Attributes:

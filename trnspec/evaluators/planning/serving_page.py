@@ -12,7 +12,7 @@ from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import (
     WIDEST,
-    Nearest,
+    NearestPublished,
     best_of,
     best_of_kinds,
     best_supported,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from trnspec.evidence import UsedFigure
 
 
-def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> Nearest | None:
+def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> NearestPublished | None:
     """The published fleet that is nearest to a plan; ``None`` if no table has fleets."""
     q, limits, lengths, setup = problem.question, problem.limits, problem.lengths, best.decode.setup
     load = (lengths.isl, lengths.osl, limits.ttft, limits.tpot)
@@ -69,7 +69,7 @@ def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> Neare
     low, high = planned.low or best.chips, planned.high
     each = best.chips / sum(count for _, count in best.pools)
     outside = ceil(chips / each) * each < low or (high is not None and chips > high)
-    return Nearest(fleet, chips, (*found, *filter(None, [fleet.note])), outside)
+    return NearestPublished(fleet, chips, (*found, *filter(None, [fleet.note])), outside)
 
 
 _OTHER_LOAD = 2.0
@@ -200,7 +200,7 @@ def _pools(plan: FleetPlan) -> str:
 
 
 def _answers(
-    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: Nearest | None
+    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: NearestPublished | None
 ) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
@@ -374,7 +374,7 @@ def _assumptions(
     q: PlanServingQuestion,
     lengths: Lengths,
     rejected: Sequence[tuple[str, str]],
-    published: Nearest | None,
+    published: NearestPublished | None,
 ) -> Iterator[Assumption]:
     if published is not None and published.differences:
         texts = ["outside the interval of the plan"] if published.outside else []

@@ -11,7 +11,7 @@ from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import (
-    Nearest,
+    NearestPublished,
     best_of,
     best_of_kinds,
     best_supported,
@@ -57,7 +57,7 @@ OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "
 """The columns of the table with the best plan of each kind of evidence."""
 
 
-def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> Nearest | None:
+def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestPublished | None:
     """The nearest published run; ``None`` if no table has runs."""
     estimator = estimator_of(catalog, q, on=best.systems, calibration="none")
     run = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
@@ -76,7 +76,7 @@ def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Ru
         found.append(f"{run.chips:,.0f} chips, here {best.chips:,.0f}")
     _, low, high = best.chip_hours
     outside = hours < low or (high is not None and hours > high)
-    return Nearest(run, hours, (*found, *filter(None, [run.note])), outside)
+    return NearestPublished(run, hours, (*found, *filter(None, [run.note])), outside)
 
 
 _OTHER_SIZE = 2.0
@@ -234,7 +234,7 @@ def _comparison(
     q: PlanTrainingQuestion,
     goals: Goals,
     unmeasured: RunPlan | None,
-    published: Nearest | None,
+    published: NearestPublished | None,
 ) -> Iterator[Answer]:
     """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
     if published is not None:
@@ -275,7 +275,7 @@ def _assumptions(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    published: Nearest | None,
+    published: NearestPublished | None,
 ) -> Iterator[Assumption]:
     layout = best.layout
     if published is not None and published.outside:
