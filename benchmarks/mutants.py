@@ -6,7 +6,7 @@ Draws modules of the packages at random, in proportion to their lines, and mutan
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then tests of other packages that import
 it and tests of the modules that import it, directly or through others, nearest first, and last the slow tests of its
-module and of the nearest of these.  A mutant survives if all of them pass.  A test that takes more than
+module and of callers, those of its package first.  A mutant survives if all of them pass.  A test that takes more than
 ``MOST_SECONDS`` fails.  At the end, the tests that failed must pass without a mutation, within the same time.  The same
 seed draws the same mutants of the same code.
 
@@ -225,7 +225,7 @@ def stages(module: str) -> Iterator[list[str]]:
     if others := [t for t in callers if package_of(t) != package]:
         yield others[:MOST_CALLERS]
     if own or callers:
-        yield [*own, *callers[:MOST_SLOW], "-m", "slow"]
+        yield [*own, *sorted(callers, key=lambda file: package_of(file) != package)[:MOST_SLOW], "-m", "slow"]
 
 
 class Failed:
