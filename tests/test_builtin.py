@@ -20,6 +20,12 @@ def test_each_rule_is_registered_once() -> None:
     assert sorted(written.values()) == sorted(r.code.id for r in plugin.rules)
 
 
+def test_what_evaluators_and_exporters_state() -> None:
+    """Rows of evaluators are tables of their own as CSV; most exported files can hold the assumptions."""
+    assert {e.name for e in plugin.evaluators if e.rows} == {"search", "accuracy"}
+    assert {e.name for e in plugin.exporters if not e.inline} == {"llm-analysis"}
+
+
 def test_kinds_know_their_classes() -> None:
     assert {kind.name: kind.spec for kind in KINDS} == {name: spec_of(name) for name in BUILTIN}
     assert [kind_of(spec_of(name)) for name in BUILTIN] == list(BUILTIN)

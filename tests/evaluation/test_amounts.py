@@ -23,7 +23,7 @@ seq, rate, share = (
         (deadline, "90s", 90.0), (deadline, "1e3h", 3.6e6), (deadline, "1 week", 7 * 86400.0),
         (deadline, "12hrs", 12 * 3600.0), (last_day, "2026-11-22", 86400.0), (last_day, "2027-03-01", 100 * 86400.0),
         (last_day, "60d", 60 * 86400.0), (last_day, "2027-02", 99 * 86400.0), (tokens, "10T", 1e13),
-        (tokens, "300b tokens", 3e11), (tokens, "2.5M", 2.5e6), (tokens, "1e12", 1e12), (tokens, "15 T", 1.5e13),
+        (tokens, "300b tokens", 3e11), (tokens, "2.5M", 2.5e6), (tokens, "3G", 3e9), (tokens, "7k", 7e3), (tokens, "1e12", 1e12), (tokens, "15 T", 1.5e13),
         (budget, "3M USD", 3e6), (budget, "$3M", 3e6), (budget, "2.5m usd", 2.5e6), (seq, "4096", 4096),
         (seq, "8K", 8192), (seq, "1M", 1048576), (seq, "0.5k", 512), (seq, "4 k", 4096), (rate, "20", 20.0),
         (rate, "20 requests/s", 20.0), (rate, "1200/min", 20.0), (rate, "72k/h", 20.0), (rate, "20 req/sec", 20.0),

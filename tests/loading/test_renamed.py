@@ -59,7 +59,9 @@ def test_each_former_path_is_reported_where_it_is_written():
     ],
 )
 def test_a_mistake_at_a_former_path_is_one_error_at_its_line(old, new, expected):
-    assert [expected] == [p for p in problems(OLD.replace(old, new, 1)) if p[0] != "TRN057"]
+    found = load_document(read_text(OLD.replace(old, new, 1), "box.yaml"), KNOWN).problems
+    assert [expected] == [(p.code, p.place.line, p.place.column) for p in found if p.place and p.code != "TRN057"]
+    assert [(21, 5)] * (expected[0] == "TRN109") == [(p.see.line, p.see.column) for p in found if p.see is not None]
 
 
 @pytest.mark.parametrize(

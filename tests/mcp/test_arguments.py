@@ -49,8 +49,18 @@ def test_described(known: tuple) -> None:  # type: ignore[type-arg]
     assert inputs["seq"]["unit"] == "TOKENS"
 
 
-@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
-def test_an_argument_that_no_process_can_have(text: str) -> None:
-    """It is refused before a process is started, with the command."""
-    with pytest.raises(UsageError, match="audit: an argument is not a text"):
-        answer(["audit"], [text])
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        # Refused before a process is started.
+        (["audit", "a\0b"], "audit: an argument is not a text"), (["audit", "\ud800"], "audit: an argument is not a text"),
+        (["show", "trainium9"], "^no document is named 'trainium9'"), (["no", "x"], "^No such command 'no'"),
+    ],
+)  # fmt: skip
+def test_commands_without_an_answer(command: list[str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        answer(command[:1], command[1:])
+
+
+def test_a_value_that_differs_is_an_answer() -> None:
+    assert answer(["check"], ["trn2.48xlarge", "memory.bandwidth", "4 TB/s"])["outcome"] == "differs"

@@ -112,6 +112,9 @@ def test_a_layer_of_some_microseconds(torch, monkeypatch):
             "id": f"{name}-bf16-{shape}", "op": name, "precision": "bf16", "shape": shape, "time_us": us, "peak_mib": "1.5",
             "tflops_per_chip": f"{rate / 1e6:.6g}", "saved_mib": "0", "note": f"median of 3 batches of 2 calls; {spread} us",
         }  # fmt: skip
+    # Queries, keys and values; output; gate and up; down; then the input.
+    sizes = [(128, 64), (64, 64), (256, 64), (64, 128), (1, 32, 64)]
+    assert sizes == [call.args for call in torch.randn.call_args_list]
     scales = [call.args for call in torch.randn.return_value.__mul__.call_args_list]
     assert [(columns**-0.5,) for columns in (64, 64, 64, 128)] == scales
     assert ["layer_forward"] == [row["op"] for row in layer.layers(GPU, SMALL)]

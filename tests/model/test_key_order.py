@@ -36,6 +36,7 @@ Either = attrs.make_class("Either", {"either": attrs.field(type=One | Two)})
         (("claims", 0), ["reason", "scope", "says", "at"], ["at", "says", "scope", "reason"]),
         (("spec", "memory"), ["bandwidth", "capacity"], ["capacity", "bandwidth"]),
         (("spec", "memory", "bandwidth"), ["note", "value"], ["value", "note"]),
+        (("spec", "dies"), ["where", "source"], ["where", "source"]),
         (("spec", "dies"), ["where", "source", "value"], ["value", "source", "where"]),
         # Types and names have the order of the source, and unknown keys stay below the key above them.
         (("spec", "peak", "dense"), ["fp8", "bf16"], ["fp8", "bf16"]),

@@ -45,11 +45,6 @@ def answer(command: Sequence[str], positional: Sequence[str] = (), *, options: S
     except json.JSONDecodeError:
         found = {}
     if not found:
-        raise UsageError(_message(run.stderr) or f"{' '.join(command)} ended with exit status {run.returncode}")
+        message = run.stderr.strip().removeprefix("trnspec: ")
+        raise UsageError(message or f"{' '.join(command)} ended with exit status {run.returncode}")
     return found
-
-
-def _message(text: str) -> str:
-    """Error message of the command, without its usage line."""
-    lines = [line for line in text.splitlines() if line and not line.startswith(("Usage:", "Try '"))]
-    return "\n".join(lines).removeprefix("Error: ").removeprefix("trnspec: ")

@@ -38,7 +38,7 @@ class Score:
 
 
 def scores(entries: Iterable[Entry]) -> list[Score]:
-    """Every group of figures of a calibration that has the number of rows and their mean error."""
+    """Every group of figures of a calibration that has a mean error."""
     result: list[Score] = []
     for each in entries:
         if each.node.kind != "Calibration":
@@ -47,13 +47,12 @@ def scores(entries: Iterable[Entry]) -> list[Score]:
         groups: dict[str, dict[str, DocumentValue]] = {}
         for value in each.stated:
             group, _, last = value.at.rpartition(".")
-            if last in COLUMNS and group:
+            if last in COLUMNS:
                 groups.setdefault(group, {})[last] = value
-        chip = texts.get("chip", "")
         result += [
-            Score(each.node.name, chip, _part(group, texts), values)
+            Score(each.node.name, texts["chip"], _part(group, texts), values)
             for group, values in groups.items()
-            if "rows" in values and "mean" in values
+            if "mean" in values
         ]
     return result
 

@@ -36,6 +36,9 @@ def test_the_probability_of_a_wait_is_that_of_erlang() -> None:
     assert erlang_c(1, 0.7) == pytest.approx(0.7)
     assert erlang_c(2, 1.0) == pytest.approx(1 / 3)
     assert erlang_c(500, 400.0) < 1e-4
+    # The mean wait for one server with a constant time, by Pollaczek and Khinchine.
+    state, load = fleet(prefills=1).at(0.7 / 0.3), 0.7
+    assert state._prefill_waits(state.fleet.prefill).mean() == pytest.approx(0.3 * load / 2 / (1 - load), rel=0.02)
 
 
 def test_no_steady_state_beyond_the_saturation_of_either_pool() -> None:

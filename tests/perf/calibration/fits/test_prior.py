@@ -13,6 +13,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits.fit import Fitted, fit
 from trnspec.perf.calibration.fits.prior import WIDTHS, FitPrior, prior_of
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, training
+from trnspec.perf.calibration.fits.uncertainty import Posterior
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.cells import fitted_hashes
 
@@ -57,6 +58,15 @@ def test_unidentified_parameters_equal_the_prior(few):
         assert (0.5, 0.5) == (learned[name].prior_width, pytest.approx(learned[name].width, rel=1e-3))
         assert "prior" == learned[name].origin
     assert all(0.0 <= each.share <= 1.0 for each in few.learned)
+
+
+def test_the_width_of_a_group_includes_its_deviation() -> None:
+    keys = ("a", ("a", "chip", "x"), ("a", "chip", "y"), ("b", "chip", "x"), "b")
+    made = Posterior(keys, np.diag([4.0, 5.0, 12.0, 1.0, 1.0]), {"a": 0.5}, np.array([0.1, 0.05, 0.05, 0.1, 0.1]))
+    (mean,), (x,), (other,) = (made.learned({"a": 0.7}, {"chip": of}) for of in ("", "x", "z"))
+    assert [(2.0, 1.0), (3.0, 5**0.5), (2.0, 1.0)] == [
+        (i.width, pytest.approx(i.prior_width)) for i in (mean, x, other)
+    ]
 
 
 def test_uninformative_rows_keep_the_prior():
