@@ -1,5 +1,7 @@
 """Measurements next to what is computed for them: what every kind keeps, and what the evaluators answer for the same row."""
 
+import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,3 +180,23 @@ def test_a_row_without_its_chip_is_transferred() -> None:
     assert [(s.low, s.high) for s in own] == [(s.low, s.high) for s in by_model]
     assert all(b.low <= a.low < a.high <= b.high for a, b in zip(own, by_chip, strict=True))
     assert any(b.high > a.high for a, b in zip(own, by_chip, strict=True))
+
+
+@functools.cache
+def computed(table: Path) -> list[AccuracyRow]:
+    """The rows of a table that can be computed, with their ideal times."""
+    return [s for s in scored(table.stem, calibration="none") if s.part != "memory"]
+
+
+@pytest.mark.parametrize("table", sorted(DATA.glob("*.csv")), ids=lambda t: t.stem)
+def test_no_measured_row_is_faster_than_its_bound(table: Path) -> None:
+    assert [] == [(s.id, s.part, s.measured, s.ideal) for s in computed(table) if s.error(s.ideal) > 0.0]
+
+
+def test_the_tables_have_rows() -> None:
+    """Most tables can be computed; a reader that skips all rows would make the test above empty."""
+    assert {t.stem for t in DATA.glob("*.csv") if len(computed(t)) > 10} >= {
+        "collectives_gpu", "collectives_nccl", "collectives_neuron", "gemm_gpu", "inference_neuron", "attention_prefill_gpu",
+        "attention_decode_gpu", "moe_gpu", "serving_gpu", "inference_h100_reference", "inference_neuron_2026",
+        "training_a100_vtrain", "training_megatron_bridge", "training_mlperf", "training_mpt",
+    }  # fmt: skip
