@@ -5,7 +5,7 @@ import sys
 from unittest.mock import MagicMock
 
 import pytest
-from attrs import evolve
+from attrs import astuple, evolve
 
 from tests.support.engine import everything
 from trnspec.errors import UsageError
@@ -63,6 +63,7 @@ def test_batches_of_a_gpu(torch):
     torch.cuda.Event.return_value.elapsed_time.return_value = 4.0
     found = measured(lambda: None, GPU, Effort(warmup=1, batches=3, least=8e-3))
     assert (2, pytest.approx(2e-3), 5) == (found.calls, found.seconds, torch.cuda.synchronize.call_count)
+    assert {"enable_timing": True} == torch.cuda.Event.call_args.kwargs
 
 
 @pytest.mark.parametrize("device", [CPU, GPU])
@@ -171,4 +172,5 @@ def test_the_shapes_are_those_of_models():
         matrices |= {(hidden, out), (out + 2 * kv, hidden), (2 * width, hidden), (hidden, width)}
         layers.add((hidden, heads.heads, heads.kv_heads, width))
     assert {(n, k) for _, n, k in FULL.gemms} <= matrices
+    assert {1} == {n.bit_count() for shapes in (FULL, SMALL) for one in shapes.attention for n in astuple(one)}
     assert layers == {(each.hidden, each.heads, each.kv_heads, each.width) for each in FULL.layers}

@@ -66,12 +66,12 @@ def artists(name: str, *, dark: bool) -> str:
             lines.append(f"text {t.get_text()!r} {rounded(place)} {t.get_color()} {t.get_ha()} {t.get_va()}")
         for p in (each for each in axes.patches if isinstance(each, Rectangle)):
             box = rounded([p.get_x(), p.get_y(), p.get_width(), p.get_height(), p.get_linewidth()])
-            lines.append(
-                f"box {box} {to_hex(p.get_facecolor())} {to_hex(p.get_edgecolor())} {str(p.get_hatch() or '')!r}"
-            )
+            hatch = f"{str(p.get_hatch() or '')!r} {p._hatch_linewidth:g}"
+            lines.append(f"box {box} {to_hex(p.get_facecolor())} {to_hex(p.get_edgecolor())} {hatch}")
         for each in axes.get_children():
             if isinstance(each, Line2D):
-                style = f"{to_hex(each.get_color())} {each.get_linestyle()!r} {each.get_marker()!r} {each.get_alpha()}"
+                dashes = each._unscaled_dash_pattern
+                style = f"{to_hex(each.get_color())} {dashes} {each.get_marker()!r} {each.get_alpha()}"
                 sizes = rounded([each.get_linewidth(), each.get_markersize(), each.get_zorder()])
                 lines.append(f"line {rounded(each.get_xdata())}; {rounded(each.get_ydata())}; {sizes} {style}")
             elif isinstance(each, LineCollection):
@@ -136,12 +136,15 @@ for suffix in ("svg", "png", "pdf"):
         assert BARS.rendered(suffix, dark=True) != BARS.rendered(suffix)
 
 
-def test_svg_has_no_date_and_names_its_sources() -> None:
+def test_svg_has_no_date_and_names_its_sources(tmp_path) -> None:
     text = BARS.rendered().decode()
+    BARS.save(tmp_path / "chart.svg")
 
     assert "dc:date" not in text
     assert "acme-2026-10 (2026-10)" in text
-    assert BARS._repr_svg_() == text
+    assert BARS._repr_svg_() == text == (tmp_path / "chart.svg").read_text()
+    light, dark = (BARS.figure(dark=dark).get_facecolor() for dark in (False, True))
+    assert BARS.figure().get_facecolor() == light != dark
 
 
 def test_names_of_files() -> None:

@@ -73,7 +73,7 @@ def measured(call: Callable[[], object], device: Device, effort: Effort) -> Timi
         device: Where it runs.
         effort: How long.
     """
-    for _ in range(max(effort.warmup, 1)):
+    for _ in range(effort.warmup):
         call()
     device.synchronize()
     once = _batch(call, device, 1)

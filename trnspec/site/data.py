@@ -50,7 +50,7 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
         ],
     }
     # One line per document, so that two sites can be compared line by line.
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=False)
+    text = json.dumps(data, separators=(",", ":"))
     return "window.TRNSPEC = " + text.replace('{"name":', '\n{"name":') + ";\n"
 
 
