@@ -31,9 +31,11 @@ def test_refuses_unknown_inputs(known: tuple, given: dict[str, object]) -> None:
         [*options(known, given)]
 
 
-def test_an_unknown_evaluator() -> None:
+def test_unknown_names(known: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(UsageError, match="training"):
         declared("trainig")
+    with pytest.raises(UsageError, match="^'modl' is not an input; did you mean 'model'"):
+        [*options(known, {"modl": 1})]
 
 
 def test_described(known: tuple) -> None:  # type: ignore[type-arg]
