@@ -330,7 +330,7 @@ def test_of_times_the_lowest_is_the_best(swept: trnspec.Sweep) -> None:
 
 def test_a_sweep_over_one_input_has_no_heatmap() -> None:
     one = trnspec.sweep("roofline", None, on="trainium2", intensity=[100, 200])
-    with pytest.raises(UsageError, match="two inputs"):
+    with pytest.raises(UsageError, match="two inputs; those that vary are intensity"):
         heatmap(one.rows)
 
 

@@ -5,7 +5,7 @@ from attrs import evolve
 
 from tests.support.tables import tables
 from trnspec.errors import UsageError
-from trnspec.evaluation.page import BOUNDS, markdown_page, page
+from trnspec.evaluation.page import BOUNDS, cell, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluation.summary import (
     bottleneck_label,
@@ -41,6 +41,12 @@ FOUND = Evaluation(
 
 def headings(found: Evaluation) -> list[str]:
     return [str(block) for block in page(found, full=True) if isinstance(block, Heading)]
+
+
+def test_a_value_without_a_sign_is_rounded_to_the_nearest() -> None:
+    assert ["12.3", "~12.3", ">= 12.3", "<= 12.4"] == [
+        cell(0.0123123, "s", (1e-3, "ms"), sign).text for sign in ("", "~", ">=", "<=")
+    ]
 
 
 def test_summary() -> None:

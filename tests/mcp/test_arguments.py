@@ -34,7 +34,7 @@ def test_refuses_unknown_inputs(known: tuple, given: dict[str, object]) -> None:
 def test_unknown_names(known: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(UsageError, match="training"):
         declared("trainig")
-    with pytest.raises(UsageError, match="^'modl' is not an input; did you mean 'model'"):
+    with pytest.raises(UsageError, match=r"^'modl' is not an input; did you mean 'model'"):
         [*options(known, {"modl": 1})]
 
 

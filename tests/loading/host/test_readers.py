@@ -38,7 +38,7 @@ OUTSIDE = '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
 @pytest.mark.parametrize(
     ("raw", "line", "code"),
     [
-        ("", 1, "TRN013"), (b"[\n\xff]", 2, "TRN002"), ('[\n{"neuron_device": 0,}]', 2, "TRN004"),
+        ("", 1, "TRN013"), (b"\n\xff]", 2, "TRN002"), ('[\n{"neuron_device": 0,}]', 2, "TRN004"),
         ('[\n{"neuron_device": 0', 2, "TRN004"), ('[{"neuron_device": 0},\n{"neuron_device": 0}]', 2, "TRN005"),
         ('[{"neuron_device": 0,\n"neuron_device": 1}]', 2, "TRN005"), ("[" * 100_000, 1, "TRN011"),
         ('[{"neuron_device": NaN}]', 1, "TRN010"), ('[{"neuron_device": ' + "9" * 5000 + "}]", 1, "TRN010"),
