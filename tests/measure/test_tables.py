@@ -56,12 +56,17 @@ def test_shares_of_the_published_figures():
 
 
 def test_the_framework_and_the_launch_of_a_table():
-    made = [tables(), tables(attrs.evolve(ORIGIN, device=attrs.evolve(GPU, kind="cpu")))]
+    kinds, origins = (
+        ("collective", "op", "attention"),
+        (ORIGIN, attrs.evolve(ORIGIN, device=attrs.evolve(GPU, kind="cpu"))),
+    )
     found = [
-        (each[kind][0]["framework"], each[kind][0]["launch"][:5]) for each in made for kind in ("collective", "op")
+        (each["framework"], each["launch"][:5], each["hardware"])
+        for each in (completed(kind, [{"id": "x", "ranks": "8"}], o)[0] for o in origins for kind in kinds)
     ]
+    kernels = [("torch", "eager", "h200")] * 2
 
-    assert found == [("nccl", "queue"), ("torch", "eager"), ("gloo", "queue"), ("torch", "eager")]
+    assert found == [("nccl", "queue", "dgx-h200"), *kernels, ("gloo", "queue", "dgx-h200"), *kernels]
 
 
 def test_hardware_is_any_document_of_the_catalog():
@@ -70,6 +75,8 @@ def test_hardware_is_any_document_of_the_catalog():
     # A rank is one of two cores: half of the bandwidth; a layer is compared with the peak rate of both, 2 x 91.75 TFLOPS.
     expected = {"device2device": 3840 / 410, "layer_forward": 494.75 / 183.5}
     assert ([], pytest.approx(expected)) == (skipped, {each.what: each.best for each in compared})
+    unknown = [{**row, "hardware": "none"} for row in rows]
+    assert {"unknown hardware 'none'"} == {each.reason for each in compare(everything(), {"op": unknown}, "none")[1]}
 
 
 def test_the_chip_of_a_device():

@@ -84,7 +84,7 @@ def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[ComparedRows], li
             system = lower(graph, chip_of(graph, row["hardware"], "matmul"))
             peak = system.rate(dtype_of(row["precision"], system)) * system.ranks_per_chip
         except TrnspecError as error:
-            skipped.append(Skipped(row["id"], str(error.args[0] if error.args else error)))
+            skipped.append(Skipped(row["id"], str(error)))
             continue
         shares.setdefault((row["op"], row["precision"]), []).append(float(row["tflops_per_chip"]) * 1e12 / peak)
     return [

@@ -177,4 +177,4 @@ def cases(
             try:
                 yield evolve(read(cells), id=cells.name, row=row)
             except TrnspecError as error:
-                yield Skipped(cells.name, str(error.args[0] if error.args else error))
+                yield Skipped(cells.name, str(error))
