@@ -14,24 +14,9 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.errors import UsageError
+from trnspec.evaluation import summary
 from trnspec.evaluation.measures import Scale, columns, common, edge, mark, measure, outward, predicted, printed
-from trnspec.evaluation.result import SHORT, command
-from trnspec.evaluation.summary import (
-    BAR,
-    COMMAND,
-    MOST_UNCERTAIN,
-    SYNONYMS,
-    bottleneck_label,
-    evidence_details,
-    evidence_lines,
-    evidence_text,
-    is_number,
-    label,
-    lines_of,
-    not_summarized,
-    summary_items,
-    uncertain,
-)
+from trnspec.evaluation.result import COLUMN_ANSWERS, command
 from trnspec.evidence import PREDICTED
 from trnspec.text_table import (
     Block,
@@ -72,8 +57,6 @@ _AGREES = re.compile(r", agrees\b")
 _SHARE = re.compile(r"^(  (?:bottleneck|largest part) .*) \(\d[^()]*%[^()]*\)$", re.MULTILINE)
 """The share of the bottleneck in a summary."""
 _JSON = "--format json"
-_SHORT = {**SHORT, "tokens_per_s_per_chip": "throughput_per_chip", "usd": "million_tokens"}
-"""Names of columns by the answers that they have the values of."""
 
 
 class _CommandSection(str):
@@ -104,7 +87,7 @@ def page(
     Raises:
         UsageError: No table has any of the columns.
     """
-    head = [wrapped("", escape(evaluation.heading), width), *lines_of(summary_items(evaluation), width)]
+    head = [wrapped("", escape(evaluation.heading), width), *summary.lines_of(summary.summary_items(evaluation), width)]
     blocks: list[Block] = ["\n".join(head)]
     for section in _sections(evaluation, options):
         blocks += _in_text(section, width)
@@ -136,11 +119,11 @@ def markdown_page(
     full: bool = False,
 ) -> str:
     """The same page in Markdown, whose first page has no limit of lines."""
-    items = [(name, text) for name, text, *_ in summary_items(evaluation)]
+    items = [(name, text) for name, text, *_ in summary.summary_items(evaluation)]
     if full:
         sections = list(_sections(evaluation, options, counted=False))
     else:
-        items += [*evidence_lines(evaluation), *uncertain(evaluation), ("more", _rest(evaluation))]
+        items += [*summary.evidence_lines(evaluation), *summary.uncertain(evaluation), ("more", _rest(evaluation))]
         sections = [_beginning(*section) for section in _first_sections(evaluation, options)]
     lines = [f"## {escape(evaluation.heading)}\n", *(f"- {name}: {text}" for name, text in items), ""]
     for heading, block in sections:
@@ -156,7 +139,7 @@ def markdown_page(
 def html_page(evaluation: Evaluation) -> str:
     """The same page in HTML, for a notebook."""
     lines = [f"<h3>{in_html(evaluation.heading)}</h3>", "<ul>"]
-    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in summary_items(evaluation)]
+    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in summary.summary_items(evaluation)]
     lines.append("</ul>")
     for heading, block in _sections(evaluation, {}, counted=False):
         lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
@@ -188,10 +171,10 @@ def _first_page(
 ) -> list[Block]:
     """The summary, what could change the answer, and as many of the first sections as fit in :data:`LINES` lines."""
     blocks: list[Block] = ["\n".join([*head, *_layout_lines(evaluation, width)])]
-    if notes := [*evidence_lines(evaluation), *uncertain(evaluation)]:
+    if notes := [*summary.evidence_lines(evaluation), *summary.uncertain(evaluation)]:
         size = max(columns_of(name) for name, _ in notes)
         text = "\n".join(wrapped(f"  {padded(name, size)}  ", text, width) for name, text in notes)
-        blocks.append(text if text.count("\n") < MOST_UNCERTAIN else "\n".join(lines_of(notes, width)))
+        blocks.append(text if text.count("\n") < summary.MOST_UNCERTAIN else "\n".join(summary.lines_of(notes, width)))
     rest = [wrapped("more     ", _rest(evaluation), width), wrapped("catalog  ", _edition(evaluation) + catalog, width)]
     if _has_bounds(evaluation, (t for t in evaluation.tables if t.first_rows)):
         rest = [wrapped("", BOUNDS, width), *rest]
@@ -228,9 +211,9 @@ def _first_sections(evaluation: Evaluation, options: Mapping[str, str]) -> Itera
     for name in list(dict.fromkeys(p.of for p in evaluation.parts))[:1]:
         parts = sorted((p for p in evaluation.parts if p.value), key=lambda p: -abs(p.value))
         breakdown = _breakdown([evolve(p, note="") for p in parts if p.of == name], evaluation.answer(name).unit)
-        yield f"{_capital(label(name))} breakdown, largest first", breakdown, len(breakdown.rows)
-    if others := not_summarized(evaluation):
-        answers = [evolve(a, note=a.note if len(a.note) <= 2 * BAR else "") for a in others]
+        yield f"{_capital(summary.label(name))} breakdown, largest first", breakdown, len(breakdown.rows)
+    if others := summary.not_summarized(evaluation):
+        answers = [evolve(a, note=a.note if len(a.note) <= 2 * summary.BAR else "") for a in others]
         yield "Other answers", _answers(answers), len(answers)
 
 
@@ -252,8 +235,8 @@ def _is_best(evaluation: Evaluation, rows: Rows) -> bool:
     """True if the first row of a table is the plan that the answers are about."""
     values = {a.name: a.value for a in evaluation.answers}
     row = dict(zip(rows.columns, rows.rows[0], strict=True)) if rows.rows else {}
-    pairs = [(value, values.get(_SHORT.get(name, name))) for name, value in row.items()]
-    same = [a is None or isclose(a, b) for a, b in pairs if is_number(b)]  # type: ignore[arg-type]  # numbers
+    pairs = [(value, values.get(COLUMN_ANSWERS.get(name, name))) for name, value in row.items()]
+    same = [a is None or isclose(a, b) for a, b in pairs if summary.is_number(b)]  # type: ignore[arg-type]  # numbers
     return rows.first_rows > 0 and bool(same) and all(same)
 
 
@@ -270,8 +253,8 @@ def _layout_lines(evaluation: Evaluation, width: int) -> list[str]:
     if best is None or any(a.name == "layout" for a in evaluation.answers):
         return []
     row = dict(zip(best.columns, best.rows[0], strict=True))
-    text = ", ".join(f"{label(n)} {measure(row[n])}" for n in _LAYOUT if row.get(n) not in (None, ""))
-    size = max(columns_of(name) for name, *_ in summary_items(evaluation))
+    text = ", ".join(f"{summary.label(n)} {measure(row[n])}" for n in _LAYOUT if row.get(n) not in (None, ""))
+    size = max(columns_of(name) for name, *_ in summary.summary_items(evaluation))
     return [wrapped(f"  {padded('layout', size)}  ", escape(text), width)] if text else []
 
 
@@ -289,21 +272,21 @@ def _sections(evaluation: Evaluation, options: Mapping[str, str], *, counted: bo
     if evaluation.answers:
         yield "Answers", _answers(evaluation.answers)
     if evaluation.evidence is not None:
-        yield "Evidence", escape(evidence_text(evaluation))
-        if details := [(name, escape(text)) for name, text in evidence_details(evaluation.evidence)]:
+        yield "Evidence", escape(summary.evidence_text(evaluation))
+        if details := [(name, escape(text)) for name, text in summary.evidence_details(evaluation.evidence)]:
             yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
     yield from _commands(evaluation, options)
     if evaluation.bottleneck:
-        yield bottleneck_label(evaluation), escape(evaluation.bottleneck)
+        yield summary.bottleneck_label(evaluation), escape(evaluation.bottleneck)
     for name in dict.fromkeys(p.of for p in evaluation.parts):
         parts = [p for p in evaluation.parts if p.of == name]
-        yield _capital(f"{label(name)} breakdown"), _breakdown(parts, evaluation.answer(name).unit)
+        yield _capital(f"{summary.label(name)} breakdown"), _breakdown(parts, evaluation.answer(name).unit)
     for each in evaluation.tables:
         yield escape(_capital(each.title)), table_of(evaluation, each)
     if _has_bounds(evaluation, evaluation.tables):
         yield "", BOUNDS
     if evaluation.assumptions:
-        rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
+        rows = [(summary.label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
         heads = [Column("assumption", wrap=True), Column("value", wrap=True, keep=True), Column("origin", wrap=True)]
         yield "Assumptions", table(heads, rows, _JSON)
     if evaluation.figures_used:
@@ -326,9 +309,9 @@ def _edition(evaluation: Evaluation) -> str:
 def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, _CommandSection]]:
     """The commands of the answers and the suggested ones, each with a heading."""
     for answer in evaluation.answers:
-        if answer.unit == COMMAND:
+        if answer.unit == summary.COMMAND:
             note = f": {answer.note}" if answer.note else ""
-            yield escape(f"{_capital(label(answer.name))}{note}"), _CommandSection(escape(str(answer.value)))
+            yield escape(f"{_capital(summary.label(answer.name))}{note}"), _CommandSection(escape(str(answer.value)))
     for suggestion in evaluation.suggestions:
         text = _CommandSection(escape(command(suggestion, options)))
         yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", text
@@ -337,10 +320,10 @@ def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tu
 def _answers(answers: Iterable[Answer]) -> TextTable:
     rows = []
     for answer in answers:
-        if answer.unit == COMMAND:
+        if answer.unit == summary.COMMAND:
             continue
-        shown, name = printed(answer), label(answer.name)
-        name = f"{name} ({SYNONYMS[name]})" if name in SYNONYMS else name
+        shown, name = printed(answer), summary.label(answer.name)
+        name = f"{name} ({summary.SYNONYMS[name]})" if name in summary.SYNONYMS else name
         rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
     heads = [
         Column("answer", wrap=True),
@@ -359,7 +342,15 @@ def _breakdown(parts: Sequence[Part], unit: str) -> TextTable:
     for part in parts:
         share = abs(part.value) / total if total else 0.0
         value = cell(part.value, unit, within)
-        rows.append((escape(label(part.name)), value, f"{share:.1%}", "#" * round(BAR * share), escape(part.note)))
+        rows.append(
+            (
+                escape(summary.label(part.name)),
+                value,
+                f"{share:.1%}",
+                "#" * round(summary.BAR * share),
+                escape(part.note),
+            )
+        )
     heads = [
         Column("part", wrap=True),
         Column(with_unit("value", within), right=True, keep=True),
@@ -394,7 +385,7 @@ def cell(value: Value | None, unit: str, within: Scale | None, sign: str = "", e
     if value is None:
         return None
     text = escape(measure(value, unit, None if within is None else (within[0], "")))
-    if not is_number(value):
+    if not summary.is_number(value):
         return text
     assert isinstance(value, (int, float))
     if sign and within is not None:
@@ -409,7 +400,7 @@ _BOUND = (">=", "<=")
 def _marks(evaluation: Evaluation, rows: Rows) -> dict[str, str]:
     """The marks of the columns of a table; of one without losses they are bounds, whatever the answers are."""
     marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
-    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
+    marks |= {short: marks[name] for short, name in COLUMN_ANSWERS.items() if name in marks}
     if rows.kind != "ideal":
         return {name: marks[name] for name in rows.columns if name in marks}
     units = dict(zip(rows.columns, rows.units or ("",) * len(rows.columns), strict=True))
@@ -428,10 +419,10 @@ def table_of(evaluation: Evaluation, rows: Rows) -> TextTable:
     cells: list[list[Cell]] = []
     for i, (name, unit, within) in enumerate(zip(rows.columns, units, columns(rows), strict=True)):
         values = [row[i] for row in rows.rows]
-        right = any(map(is_number, values)) or bool(unit)
+        right = any(map(summary.is_number, values)) or bool(unit)
         cells.append([cell(v, unit, within, marks.get(name, "")) for v in values])
         heads.append(
-            Column(with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
+            Column(with_unit(summary.label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
         )
     return table(heads, list(zip(*cells, strict=True)), "--columns")
 

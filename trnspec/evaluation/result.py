@@ -30,6 +30,8 @@ Value = float | int | str | bool
 
 SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
 """Names of answers by what people call them, which tables have as names of columns."""
+COLUMN_ANSWERS = {**SHORT, "tokens_per_s_per_chip": "throughput_per_chip", "usd": "million_tokens"}
+"""Names of answers by the columns that have their values."""
 
 
 def _unknown(name: object, names: Iterable[str]) -> NoReturn:

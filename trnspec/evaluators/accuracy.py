@@ -77,10 +77,6 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
     Whether a row was used in a fit is decided by its content: the conditions and the measured values, not the names of
     row and file. --format json and --format csv list every row; docs/reference/accuracy.md describes the fields.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         RefusalError: No row can be computed.
         UsageError: A file or folder does not exist or holds no measurements.

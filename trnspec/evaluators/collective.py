@@ -134,10 +134,6 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     A calibration has the protocols of a library, of which the fastest is used. Without one links have their published rate,
     and steps take the published latency of their links.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         UsageError: The size is not a size.
         RefusalError: ``rank-count``, ``unknown-figure``, ``unknown-topology``, ``unknown-algorithm`` or ``not-exact``.

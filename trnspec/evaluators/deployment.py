@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
-from trnspec.evaluation.questions import (
-    CalibratedSystem,
-    Degrees,
-    Parallelism,
-    Reserve,
-    ServingPrecision,
-    ServingSchedule,
-    ServingWorkload,
-    SpeculativeDecoding,
-    TokenDispatch,
-    axis,
-    like,
-)
+from trnspec.evaluation import questions
+from trnspec.evaluation.questions import axis, like
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.software import ServingSoftware, resolve_serving
 from trnspec.model.transformers.counting import dimensions
@@ -51,18 +40,20 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, slots=False)
 class InferenceQuestion(
-    ServingWorkload,
-    CalibratedSystem,
-    Reserve,
-    Degrees,
-    ServingPrecision,
-    ServingSchedule,
-    TokenDispatch,
-    SpeculativeDecoding,
+    questions.ServingWorkload,
+    questions.CalibratedSystem,
+    questions.Reserve,
+    questions.Degrees,
+    questions.ServingPrecision,
+    questions.ServingSchedule,
+    questions.TokenDispatch,
+    questions.SpeculativeDecoding,
 ):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
-    tp: int | None = like(Parallelism, "tp", unset="the largest that divides the heads without crossing a network")
+    tp: int | None = like(
+        questions.Parallelism, "tp", unset="the largest that divides the heads without crossing a network"
+    )
     prefill_on: str | None = axis(
         "Disaggregated prefill: another system, which computes the prompts and sends the KV cache.",
         "SYSTEM",

@@ -8,17 +8,8 @@ from attrs import asdict, evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
+from trnspec.evaluators import deployment
 from trnspec.evaluators.collective_model import tensor_all_reduce
-from trnspec.evaluators.deployment import (
-    InferenceQuestion,
-    Pool,
-    Setup,
-    calibration_of,
-    idle,
-    max_batch,
-    memory,
-    prepare,
-)
 from trnspec.evaluators.software import system_assumptions
 from trnspec.evidence import weakest
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, of_deployment, scale_of, serving_inputs
@@ -71,15 +62,11 @@ class ServingNumbers:
     first: dict[str, Number]
     token: dict[str, Number]
     values: dict[str, Number]
-    unknown: tuple[tuple[Number, Pool], ...] = ()
+    unknown: tuple[tuple[Number, deployment.Pool], ...] = ()
 
 
-def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
+def run(catalog: Catalog, question: deployment.InferenceQuestion) -> Evaluation:
     """Estimate time to first token (TTFT), time per output token (TPOT), throughput, and memory per rank.
-
-    Args:
-        catalog: The catalog.
-        question: The inputs.
 
     Raises:
         RefusalError: The layout is invalid or does not fit, or a figure is not published.
@@ -101,12 +88,12 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     """
     question.check_draft()
     graph, q = catalog.graph, question
-    known = calibration_of(graph, q, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
-    elsewhere = None if q.prefill_on is None else calibration_of(graph, q, lower(graph, q.prefill_on).chip)
-    setup = prepare(graph, question, known, elsewhere)
+    known = deployment.calibration_of(graph, q, lower(graph, q.on, lnc=q.lnc, chips=q.chips).chip)
+    elsewhere = None if q.prefill_on is None else deployment.calibration_of(graph, q, lower(graph, q.prefill_on).chip)
+    setup = deployment.prepare(graph, question, known, elsewhere)
     dims, experts = setup.dims, setup.dims.experts > 0
 
-    def at(pool: Pool, known: Calibrated) -> Calibrated:
+    def at(pool: deployment.Pool, known: Calibrated) -> Calibrated:
         scale, inputs = scale_of(pool.system, float(pool.plan.tp * pool.plan.pp)), serving_inputs(dims, pool.plan)
         found = known.at(inputs, question.dtype, scale=scale, experts=experts)
         far = far_inputs(graph, known.name, of_deployment(inputs, dims, pool.plan), experts=experts)
@@ -121,8 +108,8 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     if (before := setup.before) is not None:
         setup = evolve(setup, before=evolve(before, known=at(before, before.known)))
     achieved = serving_of(known)
-    held = memory(setup, setup.pool)
-    most = max_batch(setup, setup.pool.capacity)
+    held = deployment.memory(setup, setup.pool)
+    most = deployment.max_batch(setup, setup.pool.capacity)
     for pool in filter(None, (setup.pool, setup.before)):
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(one, achieved) for one in (setup.at(0), setup, setup.at(1)))
@@ -165,9 +152,9 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
     )
 
 
-def _ideal(catalog: Catalog, question: InferenceQuestion) -> tuple[Answer, ...]:
+def _ideal(catalog: Catalog, question: deployment.InferenceQuestion) -> tuple[Answer, ...]:
     """Times without losses, as bounds next to estimates that are not of this chip, software or range."""
-    setup = prepare(catalog.graph, question, Calibrated(), Calibrated())
+    setup = deployment.prepare(catalog.graph, question, Calibrated(), Calibrated())
     nominal, fast = (_case(one, serving_of(Calibrated())).values for one in (setup, setup.at(1)))
     note = "no losses: lower bound on time"
     return tuple(
@@ -183,8 +170,8 @@ def _at_least(answer: Answer, least: float | None) -> Answer:
     return evolve(answer, low=min(max(answer.low, least), answer.value))
 
 
-def _fits(setup: Setup, pool: Pool, most: int) -> None:
-    held = memory(setup, pool)
+def _fits(setup: deployment.Setup, pool: deployment.Pool, most: int) -> None:
+    held = deployment.memory(setup, pool)
     capacity = pool.capacity
     if held.total <= capacity:
         return
@@ -199,7 +186,7 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
     )
 
 
-def _case(setup: Setup, serving: Serving) -> ServingNumbers:
+def _case(setup: deployment.Setup, serving: Serving) -> ServingNumbers:
     """The numbers of a case.
 
     Raises:
@@ -215,7 +202,7 @@ def _case(setup: Setup, serving: Serving) -> ServingNumbers:
     return ServingNumbers(first, token, values)
 
 
-def case_of(setup: Setup, serving: Serving) -> ServingNumbers:
+def case_of(setup: deployment.Setup, serving: Serving) -> ServingNumbers:
     """The numbers of a deployment of floats or arrays; see :meth:`~trnspec.evaluators.deployment.Setup.of`."""
     pool, before = setup.pool, setup.before
     q = setup.question
@@ -262,7 +249,7 @@ def case_of(setup: Setup, serving: Serving) -> ServingNumbers:
     return ServingNumbers(parts, token, values, tuple(unknown))
 
 
-def _in_flight(setup: Setup, serving: Serving) -> tuple[Served, dict[str, Number]]:
+def _in_flight(setup: deployment.Setup, serving: Serving) -> tuple[Served, dict[str, Number]]:
     """A server whose clients keep ``batch`` requests in flight, and the other parts of TTFT than prefill [s]."""
     plan, numbers, q = setup.pool.plan, setup.pool.numbers, setup.question
     assert q.framework is not None
@@ -281,7 +268,7 @@ def _in_flight(setup: Setup, serving: Serving) -> tuple[Served, dict[str, Number
     return served, {"queueing": flight.ttft - alone.prefill.total - response, "response": response}
 
 
-def transfer(setup: Setup, before: Pool) -> Number:
+def transfer(setup: deployment.Setup, before: deployment.Pool) -> Number:
     """The time to send the KV cache of one prompt from a pool that prefills [s]."""
     size = kept_bytes(setup.model, before.plan.prompt, before.plan.cache_bytes)
     sending, receiving = (pool.network[0].rate * pool.ranks for pool in (before, setup.pool))
@@ -305,7 +292,7 @@ _COVERED = ("time_to_first_token", "time_per_output_token", "throughput")
 
 
 def _answers(
-    setup: Setup,
+    setup: deployment.Setup,
     known: Calibrated,
     cases: tuple[ServingNumbers, ServingNumbers, ServingNumbers],
     held: RankMemory,
@@ -358,7 +345,7 @@ def _parts(case: ServingNumbers, held: RankMemory) -> Iterator[Part]:
     yield from (Part("memory", name, float(size)) for name, size in asdict(held).items() if size)
 
 
-def _bottleneck(setup: Setup, serving: Serving, case: ServingNumbers) -> str:
+def _bottleneck(setup: deployment.Setup, serving: Serving, case: ServingNumbers) -> str:
     name, value = max(case.token.items(), key=lambda item: item[1])
     share = f"{value / case.values['time_per_output_token']:.0%} of TPOT"
     if name not in ("matrices", "attention", "head"):
@@ -372,12 +359,12 @@ def _bottleneck(setup: Setup, serving: Serving, case: ServingNumbers) -> str:
     return f"{kind} ({share})"
 
 
-def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
+def _assumptions(setup: deployment.Setup, known: Calibrated) -> Iterator[Assumption]:
     pool, q, model = setup.pool, setup.question, setup.model
     plan = pool.plan
     rank, *links = system_assumptions(pool.system)
     yield rank
-    yield from idle(setup)
+    yield from deployment.idle(setup)
     yield from setup.software.assumptions(q)
     if plan.compiled_batch > plan.batch:
         yield Assumption("compiled_batch", f"{plan.compiled_batch:g} sequences", "the batch is padded to its bucket")
@@ -427,7 +414,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
         )
 
 
-def _of_experts(setup: Setup) -> Iterator[Assumption]:
+def _of_experts(setup: deployment.Setup) -> Iterator[Assumption]:
     """Routing and dispatch of tokens to experts."""
     plan, q = setup.pool.plan, setup.question
     read = "of E experts 1 - (1 - k/E)^T are read"
@@ -442,7 +429,7 @@ def _of_experts(setup: Setup) -> Iterator[Assumption]:
         yield Assumption("dispatch", value, f"{why}; results return in 16 bit")
 
 
-def _on_gpus(setup: Setup) -> Iterator[Assumption]:
+def _on_gpus(setup: deployment.Setup) -> Iterator[Assumption]:
     """Assumptions about servers on GPUs; none on Neuron devices."""
     plan = setup.pool.plan
     if plan.head_bytes > plan.weight_bytes:
@@ -454,7 +441,7 @@ def _on_gpus(setup: Setup) -> Iterator[Assumption]:
         yield Assumption("in_flight", f"{plan.batch:,.0f} requests per replica", why)
 
 
-def _table(setup: Setup, serving: Serving, most: int) -> Table:
+def _table(setup: deployment.Setup, serving: Serving, most: int) -> Table:
     """Latency against throughput: batch sizes up to the largest that fits."""
     names = ("time_to_first_token", "time_per_output_token", "throughput", "throughput_per_chip")
     batches = sorted({1 << i for i in range(most.bit_length())} | {most})
@@ -462,7 +449,7 @@ def _table(setup: Setup, serving: Serving, most: int) -> Table:
     for batch in batches:
         one = setup.with_batch(batch)
         values = _case(one, serving).values
-        rows.append((batch, *(values[n] for n in names), float(memory(one, one.pool).total)))
+        rows.append((batch, *(values[n] for n in names), float(deployment.memory(one, one.pool).total)))
     return Table(
         "Latency and throughput by batch size",
         ("batch", *names, "memory"),

@@ -6,21 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import fields, frozen
 
-from trnspec.evaluation.questions import (
-    Degrees,
-    ExpertDispatch,
-    Kernels,
-    Parallelism,
-    PipelineSchedule,
-    Recompute,
-    ScheduleInputs,
-    SoftwareInputs,
-    StepSchedule,
-    TrainingParallelism,
-    TrainingPrecision,
-    ZeroStage,
-    like,
-)
+from trnspec.evaluation import questions
+from trnspec.evaluation.questions import like
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import ConfigurationSelection, Goal, TimeLimit
@@ -43,17 +30,17 @@ _ALL = "all that divide the ranks"
 
 
 @frozen(kw_only=True, slots=False)
-class Splits(Kernels, ExpertDispatch):
+class Splits(questions.Kernels, questions.ExpertDispatch):
     """Space of splits of a model: each input limits the search to some values, or leaves them all."""
 
-    tp: tuple[int, ...] | None = like(Parallelism, "tp", unset=_ALL)
-    pp: tuple[int, ...] | None = like(Degrees, "pp", unset=_ALL)
-    dp: tuple[int, ...] | None = like(Degrees, "dp", unset="the remaining ranks")
-    cp: tuple[int, ...] | None = like(TrainingParallelism, "cp", unset=f"{_ALL}, up to {MOST_CONTEXT}")
-    ep: tuple[int, ...] | None = like(Degrees, "ep", unset="all that divide the experts")
-    expert_tp: int | None = like(TrainingParallelism, "expert_tp", unset="1 and tp")
-    zero: tuple[ZeroStage, ...] | None = like(TrainingParallelism, "zero", unset="all")
-    microbatch: tuple[int, ...] = like(ScheduleInputs, "microbatch", default=(1, 2, 4, 8))
+    tp: tuple[int, ...] | None = like(questions.Parallelism, "tp", unset=_ALL)
+    pp: tuple[int, ...] | None = like(questions.Degrees, "pp", unset=_ALL)
+    dp: tuple[int, ...] | None = like(questions.Degrees, "dp", unset="the remaining ranks")
+    cp: tuple[int, ...] | None = like(questions.TrainingParallelism, "cp", unset=f"{_ALL}, up to {MOST_CONTEXT}")
+    ep: tuple[int, ...] | None = like(questions.Degrees, "ep", unset="all that divide the experts")
+    expert_tp: int | None = like(questions.TrainingParallelism, "expert_tp", unset="1 and tp")
+    zero: tuple[questions.ZeroStage, ...] | None = like(questions.TrainingParallelism, "zero", unset="all")
+    microbatch: tuple[int, ...] = like(questions.ScheduleInputs, "microbatch", default=(1, 2, 4, 8))
 
 
 RECOMPUTE_UNSET = "none and full, without flash attention also selective"
@@ -61,12 +48,16 @@ RECOMPUTE_UNSET = "none and full, without flash attention also selective"
 
 
 @frozen(kw_only=True, slots=False)
-class LayoutChoices(SoftwareInputs, TrainingPrecision, Splits):
+class LayoutChoices(questions.SoftwareInputs, questions.TrainingPrecision, Splits):
     """Space of layouts: each input limits the search to some values, or leaves them all."""
 
-    schedule: tuple[PipelineSchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
-    recompute: tuple[Recompute, ...] | None = like(ScheduleInputs, "recompute", unset=RECOMPUTE_UNSET)
-    overlap: bool | None = like(StepSchedule, "overlap")
+    schedule: tuple[questions.PipelineSchedule, ...] = like(
+        questions.ScheduleInputs, "schedule", default=("1f1b", "interleaved")
+    )
+    recompute: tuple[questions.Recompute, ...] | None = like(
+        questions.ScheduleInputs, "recompute", unset=RECOMPUTE_UNSET
+    )
+    overlap: bool | None = like(questions.StepSchedule, "overlap")
 
 
 def rejected(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -127,7 +118,7 @@ def pieces_of(
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
-    names = ("flash", "fused_loss", "optimizer", *(one.name for one in fields(ExpertDispatch)))
+    names = ("flash", "fused_loss", "optimizer", *(one.name for one in fields(questions.ExpertDispatch)))
     fixed: dict[str, Any] = {name: value for name in names if (value := getattr(q, name)) is not None}
     fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
     pieces = []

@@ -80,10 +80,6 @@ class MemoryQuestion(TrainingLayout):
 def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
     """Estimate the memory of a rank with its breakdown, whether it fits, and what would make it fit.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         RefusalError: The layout is invalid, or a figure is not published.
 

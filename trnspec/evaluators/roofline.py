@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.questions import (
-    Attention,
-    Precision,
-    ServingWorkload,
-    System,
-    TrainingWorkload,
-    Workload,
-    axis,
-    like,
-)
+from trnspec.evaluation import questions
+from trnspec.evaluation.questions import axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, marked
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
@@ -68,23 +60,23 @@ class _Roof:
 
 
 @frozen(kw_only=True, slots=False)
-class RooflineQuestion(Precision):
+class RooflineQuestion(questions.Precision):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    on: str = like(System, "on")
+    on: str = like(questions.System, "on")
     matmul: str | None = axis(
         "Matrix multiplication (m, k) x (k, n), such as 4096x4096x4096.", "MxKxN", group="Workload", default=None
     )
     intensity: float | None = axis("Arithmetic intensity of a kernel.", "FLOP/B", group="Workload", default=None)
-    model: str | None = like(Workload, "model", default=None)
-    seq: int = like(Workload, "seq", default=4096)
-    batch: int = like(ServingWorkload, "batch")
+    model: str | None = like(questions.Workload, "model", default=None)
+    seq: int = like(questions.Workload, "seq", default=4096)
+    batch: int = like(questions.ServingWorkload, "batch")
     phase: Literal["prefill", "decode", "train"] = axis(
         "Whole sequences (prefill), one token of each (decode), or forward and backward of whole sequences (train).",
         group="Workload",
         default="prefill",
     )
-    attention: Attention = like(TrainingWorkload, "attention")
+    attention: questions.Attention = like(questions.TrainingWorkload, "attention")
     sparse: bool = axis("Use the peak rate for sparse operands.", group="Precision", default=False)
 
 
@@ -92,10 +84,6 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
     """Compute the attainable rate of a kernel, or of each part of a model's forward pass, on one chip.
 
     Without matmul, intensity and model: the ridge point of every data type.
-
-    Args:
-        catalog: The catalog.
-        question: The inputs.
 
     Raises:
         UsageError: More than one kernel is given, or an invalid one.

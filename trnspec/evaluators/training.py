@@ -108,10 +108,6 @@ def layout_of(question: Any, ranks: int, **values: Any) -> Layout:
 def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     """Estimate the time of a training step with its breakdown, tokens per second, MFU, and memory per rank.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         RefusalError: The layout is invalid or does not fit, or a figure is not published.
 

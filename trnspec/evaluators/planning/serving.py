@@ -12,25 +12,10 @@ from attrs import frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation import questions
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.questions import (
-    AnyPrices,
-    Confidence,
-    Degrees,
-    FrameworkName,
-    ListLength,
-    MeasuredEfficiency,
-    Parallelism,
-    Precision,
-    ServingPrecision,
-    ServingSchedule,
-    SpeculativeDecoding,
-    System,
-    Workload,
-    axis,
-    like,
-)
+from trnspec.evaluation.questions import axis, like
 from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evident, is_bound
@@ -51,10 +36,16 @@ Objective = Literal["cost", "chips", "energy"]
 
 
 @frozen(kw_only=True, slots=False)
-class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Confidence, ListLength):
+class PlanServingQuestion(
+    questions.AnyPrices,
+    questions.MeasuredEfficiency,
+    questions.SpeculativeDecoding,
+    questions.Confidence,
+    questions.ListLength,
+):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    model: str = like(Workload, "model")
+    model: str = like(questions.Workload, "model")
     rate: float | None = axis(
         "Requests per second of the fleet.",
         "REQUESTS/S",
@@ -85,13 +76,13 @@ class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Co
     objective: Objective = axis(
         "What is smallest in the best plan: USD per token, chips, or energy per token.", group="Goal", default="cost"
     )
-    on: tuple[str, ...] = like(System, "on")
+    on: tuple[str, ...] = like(questions.System, "on")
     prefill_on: str | None = like(InferenceQuestion, "prefill_on", unset="the system that decodes")
-    lnc: int | None = like(System, "lnc")
-    framework: FrameworkName | None = like(ServingSchedule, "framework")
-    tp: tuple[int, ...] | None = like(Parallelism, "tp", unset="powers of two within a system")
-    pp: tuple[int, ...] = like(Degrees, "pp", default=(1,))
-    ep: tuple[int, ...] | None = like(Degrees, "ep", unset="1; with experts also replicas of a system")
+    lnc: int | None = like(questions.System, "lnc")
+    framework: questions.FrameworkName | None = like(questions.ServingSchedule, "framework")
+    tp: tuple[int, ...] | None = like(questions.Parallelism, "tp", unset="powers of two within a system")
+    pp: tuple[int, ...] = like(questions.Degrees, "pp", default=(1,))
+    ep: tuple[int, ...] | None = like(questions.Degrees, "ep", unset="1; with experts also replicas of a system")
     pools: tuple[Pools, ...] = axis(
         "Whether the same replicas compute prompts and decode, or two pools.",
         group="Parallelism",
@@ -104,10 +95,10 @@ class PlanServingQuestion(AnyPrices, MeasuredEfficiency, SpeculativeDecoding, Co
         unset=f"those that fit, up to {MOST_RUNNING}",
         minimum=1,
     )
-    chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
-    context_buckets: tuple[int, ...] | None = like(ServingSchedule, "context_buckets")
-    dtype: tuple[str, ...] = like(Precision, "dtype", default=("bf16",))
-    weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
+    chunk: tuple[int, ...] | None = like(questions.ServingSchedule, "chunk")
+    context_buckets: tuple[int, ...] | None = like(questions.ServingSchedule, "context_buckets")
+    dtype: tuple[str, ...] = like(questions.Precision, "dtype", default=("bf16",))
+    weight_dtype: tuple[str, ...] | None = like(questions.ServingPrecision, "weight_dtype")
     kv_dtype: tuple[str, ...] | None = like(InferenceQuestion, "kv_dtype")
     reserve: str | None = like(InferenceQuestion, "reserve")
 
@@ -146,10 +137,6 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     the limits is a plan, for replicas that do everything and for separate pools of prefill and decoding. Its number of systems
     is then the smallest that meets the limits in a simulation; of a file of lengths with arrivals only that of the best
     plan. Plans are ranked by the objective, whatever their kind of evidence; bounds are last.
-
-    Args:
-        catalog: The catalog.
-        question: The inputs.
 
     Raises:
         UsageError: An input is not a duration, or a file has no lengths.

@@ -10,18 +10,7 @@ from attrs import evolve
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import (
-    WIDEST,
-    NearestPublished,
-    best_of,
-    best_of_kinds,
-    best_supported,
-    by_price,
-    listed,
-    pareto,
-    percent,
-    table,
-)
+from trnspec.evaluators.planning import comparison
 from trnspec.evaluators.planning.distribution import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
@@ -45,7 +34,7 @@ if TYPE_CHECKING:
     from trnspec.evidence import UsedFigure
 
 
-def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> NearestPublished | None:
+def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> comparison.NearestPublished | None:
     """The published fleet that is nearest to a plan; ``None`` if no table has fleets."""
     q, limits, lengths, setup = problem.question, problem.limits, problem.lengths, best.decode.setup
     load = (lengths.isl, lengths.osl, limits.ttft, limits.tpot)
@@ -69,7 +58,7 @@ def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> Neare
     low, high = planned.low or best.chips, planned.high
     each = best.chips / sum(count for _, count in best.pools)
     outside = ceil(chips / each) * each < low or (high is not None and chips > high)
-    return NearestPublished(fleet, chips, (*found, *filter(None, [fleet.note])), outside)
+    return comparison.NearestPublished(fleet, chips, (*found, *filter(None, [fleet.note])), outside)
 
 
 _OTHER_LOAD = 2.0
@@ -89,21 +78,21 @@ def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[
     """
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
-    kinds, columns = best_of_kinds(ranked), _columns(ranked, limits, lengths)
+    kinds, columns = comparison.best_of_kinds(ranked), _columns(ranked, limits, lengths)
     chips = _chips(problem, ranked)
     published = _published(problem, best, chips)
     costs = {"million_tokens": lambda plan, hourly: plan.per_million_tokens(hourly / HOUR, lengths.osl)}
     tables = [
-        _table("Plans", columns, listed(ranked, q.top)),
+        _table("Plans", columns, comparison.listed(ranked, q.top)),
         _table("Best plan of each kind of evidence", {n: columns[n] for n in OF_KINDS}, kinds)
         if len(kinds) > 1
         else None,
-        by_price("Cost by price", catalog, ranked, q.region, costs) if q.price is None else None,
+        comparison.by_price("Cost by price", catalog, ranked, q.region, costs) if q.price is None else None,
         _curve(best, limits),
     ]
     return Evaluation(
         evaluator="plan-serve",
-        title=f"{q.model} at {measure(lengths.rate, digits=4)} requests/s on {best.systems}: {best_of(len(ranked))}",
+        title=f"{q.model} at {measure(lengths.rate, digits=4)} requests/s on {best.systems}: {comparison.best_of(len(ranked))}",
         inputs=q.values(),
         answers=tuple(_answers(problem, ranked, chips, published)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected, published)),
@@ -123,7 +112,7 @@ def _table(title: str, columns: Columns[FleetPlan], plans: Sequence[FleetPlan]) 
     names = list(columns)
     at = names.index("tp") + 1
     ordered = {**{name: columns[name] for name in names[:at]}, **degrees, **columns}
-    return table(title, ordered, plans, first_rows=4)
+    return comparison.table(title, ordered, plans, first_rows=4)
 
 
 def _interval(
@@ -157,7 +146,7 @@ def _columns(plans: Sequence[FleetPlan], limits: RequestLimits, lengths: Lengths
 
     def at_front(plan: FleetPlan) -> bool:
         compared = [one for one in plans if plan.rents or one.chip == plan.chip]
-        return pareto(plan, compared, lambda one: one.costs(which, osl))
+        return comparison.pareto(plan, compared, lambda one: one.costs(which, osl))
 
     return {
         "system": ("", lambda plan: plan.systems),
@@ -167,7 +156,7 @@ def _columns(plans: Sequence[FleetPlan], limits: RequestLimits, lengths: Lengths
         "tpot": ("s", time(1, 0)),
         "million_tokens": ("USD", lambda plan: plan.million_tokens(osl)),
         "kind": ("", lambda plan: plan.evidence.kind),
-        "probability": ("%", lambda plan: percent(plan.probability(limits, lengths))),
+        "probability": ("%", lambda plan: comparison.percent(plan.probability(limits, lengths))),
         "dtype": ("", lambda plan: plan.inputs.dtype),
         "replicas": ("", lambda plan: plan.fleet.replicas),
         "chips": ("", lambda plan: int(plan.chips)),
@@ -200,7 +189,7 @@ def _pools(plan: FleetPlan) -> str:
 
 
 def _answers(
-    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: NearestPublished | None
+    problem: FleetProblem, ranked: Sequence[FleetPlan], chips: Answer, published: comparison.NearestPublished | None
 ) -> Iterator[Answer]:
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
@@ -212,7 +201,7 @@ def _answers(
         note = f"{short}, {which}"
         if best.spread is not None and high is None:
             note = f"{note}; saturated at the slow end of the interval"
-        elif low is not None and high is not None and high > WIDEST * low:
+        elif low is not None and high is not None and high > comparison.WIDEST * low:
             note = f"{note}; no upper end: {measure(high, 's')} at the slow end, {high / low:.2g} times the fast one"
             high = None
         yield Answer(name, value, "s", low, high, note, kind)
@@ -228,7 +217,9 @@ def _answers(
         yield Answer("power", best.watts or 0.0, "W", note="all chips")
     chance = best.probability(limits, lengths)
     if chance is not None:
-        yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
+        yield Answer(
+            "probability", comparison.percent(chance) or 0, "%", note="that both limits are met, from the intervals"
+        )
     yield from _errors(problem, best)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
     yield chips
@@ -252,7 +243,7 @@ def _answers(
             f"{theirs}: {published}",
             note="at the MFU of that fleet by 2 FLOP per parameter and token",
         )
-    yield from best_supported(ranked, best, lambda plan: _objective_text(plan, q, lengths))
+    yield from comparison.best_supported(ranked, best, lambda plan: _objective_text(plan, q, lengths))
     yield from _commands(catalog, q.model, best, lengths)
 
 
@@ -282,7 +273,7 @@ def _chips(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> Answer:
     note = "from the intervals of the times"
     if high is None:
         note = "at the fast end of the times; at the slow end no number meets the limits"
-    elif high > WIDEST * low:
+    elif high > comparison.WIDEST * low:
         note = f"no estimate: the slow end of the times needs {high:,.0f}, {high / low:,.0f} times as many"
         high = None
     return Answer("chips", chips, low=low, high=high, note=note)
@@ -374,7 +365,7 @@ def _assumptions(
     q: PlanServingQuestion,
     lengths: Lengths,
     rejected: Sequence[tuple[str, str]],
-    published: NearestPublished | None,
+    published: comparison.NearestPublished | None,
 ) -> Iterator[Assumption]:
     if published is not None and published.differences:
         texts = ["outside the interval of the plan"] if published.outside else []

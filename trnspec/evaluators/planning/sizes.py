@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve
 
+from trnspec.evaluators.planning import fleets
 from trnspec.evaluators.planning.deployments import Deployed, deployed
 from trnspec.evaluators.planning.distribution import NORMAL_90
-from trnspec.evaluators.planning.fleets import (
-    FleetPlan,
-    decoding_replicas,
-    fleet_plan,
-    smallest,
-    with_prefill,
-)
 from trnspec.perf.lowering.calibrated import serving_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.pools import least
@@ -34,14 +28,14 @@ _PACKED = 64
 """Prompts that share a pass in the bound of the rate."""
 
 
-def sized(problem: FleetProblem, plan: FleetPlan) -> FleetPlan | None:
+def sized(problem: FleetProblem, plan: fleets.FleetPlan) -> fleets.FleetPlan | None:
     """The plan with the fewest systems that meet the limits in the simulation; ``None`` if not even many do.
 
     Args:
         problem: What to plan.
         plan: The plan, whose size is that of the queueing model.
     """
-    found: dict[int, FleetPlan] = {}
+    found: dict[int, fleets.FleetPlan] = {}
     factors = problem.factors(plan.spread)
 
     def meets(systems: int) -> bool:
@@ -59,7 +53,7 @@ def sized(problem: FleetProblem, plan: FleetPlan) -> FleetPlan | None:
     return None if systems is None else found[systems]
 
 
-def _with_systems(problem: FleetProblem, plan: FleetPlan, systems: int) -> list[FleetPlan]:
+def _with_systems(problem: FleetProblem, plan: fleets.FleetPlan, systems: int) -> list[fleets.FleetPlan]:
     """The plan with another number of systems of the pool that decodes, and of others in proportion.
 
     Where both pools share systems, one for each of some numbers of replicas that prefill; all others decode.
@@ -77,11 +71,11 @@ def _with_systems(problem: FleetProblem, plan: FleetPlan, systems: int) -> list[
         most = int((ranks - replicas * plan.decode.ranks) // before.ranks)
         numbers = {fewest + (most - fewest) * i // (_SPLITS - 1) for i in range(_SPLITS)} if most >= fewest else set()
         sizes = [(int((ranks - n * before.ranks) // plan.decode.ranks), n) for n in sorted(numbers)]
-    fleets = [evolve(fleet, replicas=replicas, prefills=prefills) for replicas, prefills in sizes]
-    return [fleet_plan(problem, plan.decode, before, one, pools) for one in fleets if one.at(rate) is not None]
+    changed = [evolve(fleet, replicas=replicas, prefills=prefills) for replicas, prefills in sizes]
+    return [fleets.fleet_plan(problem, plan.decode, before, one, pools) for one in changed if one.at(rate) is not None]
 
 
-def resized(problem: FleetProblem, plan: FleetPlan, quantile: float | None = None) -> FleetPlan | None:
+def resized(problem: FleetProblem, plan: fleets.FleetPlan, quantile: float | None = None) -> fleets.FleetPlan | None:
     """The smallest fleet of the deployments of a plan that meets the limits if times are as given.
 
     Args:
@@ -91,10 +85,10 @@ def resized(problem: FleetProblem, plan: FleetPlan, quantile: float | None = Non
     """
     decode = _certain(plan.decode, quantile)
     if plan.before is None:
-        found = smallest(problem, decode)
-        return found if isinstance(found, FleetPlan) else None
-    replicas = decoding_replicas(problem, decode)
-    return None if replicas is None else with_prefill(problem, decode, replicas, _certain(plan.before, quantile))
+        found = fleets.smallest(problem, decode)
+        return found if isinstance(found, fleets.FleetPlan) else None
+    replicas = fleets.decoding_replicas(problem, decode)
+    return None if replicas is None else fleets.with_prefill(problem, decode, replicas, _certain(plan.before, quantile))
 
 
 def _certain(one: Deployed, quantile: float | None) -> Deployed:
@@ -104,7 +98,7 @@ def _certain(one: Deployed, quantile: float | None) -> Deployed:
     return evolve(one, replica=replica, known=evolve(one.known, coverage=0.0))
 
 
-def chips_interval(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> tuple[float, float | None] | None:
+def chips_interval(problem: FleetProblem, ranked: Sequence[fleets.FleetPlan]) -> tuple[float, float | None] | None:
     """The chips that the limits need at the ends of an 80 % interval of the times; ``None`` for bounds.
 
     Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
@@ -120,7 +114,7 @@ def chips_interval(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> tuple[
         return None
     same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
 
-    def fewest(limited: FleetProblem, quantile: float) -> list[FleetPlan]:
+    def fewest(limited: FleetProblem, quantile: float) -> list[fleets.FleetPlan]:
         return [one for plan in same if (one := resized(limited, plan, quantile)) is not None]
 
     low = min((one.chips for one in fewest(evolve(problem, utilized=1.0), -NORMAL_90)), default=0.0)
@@ -137,12 +131,12 @@ def chips_interval(problem: FleetProblem, ranked: Sequence[FleetPlan]) -> tuple[
     return min(max(low, least_chips), best.chips), None if high is None else max(high, best.chips)
 
 
-def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
+def _kinds_of_systems(plan: fleets.FleetPlan) -> tuple[str, ...]:
     """The systems of each pool, without their numbers."""
     return tuple(on.partition("*")[0] for on, _ in plan.pools)
 
 
-def _least_chips(problem: FleetProblem, plan: FleetPlan) -> float:
+def _least_chips(problem: FleetProblem, plan: fleets.FleetPlan) -> float:
     """The chips whose bound of the rate at saturation is that of the requests, in whole systems; 0 if it is not known."""
     catalog, q, lengths = problem.catalog, problem.question, problem.lengths
     needed: dict[str, float] = {}

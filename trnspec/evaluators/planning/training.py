@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation import questions
 from trnspec.evaluation.amounts import amount, duration, exact, until
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.questions import (
-    AnyPrices,
-    Confidence,
-    ListLength,
-    MeasuredEfficiency,
-    System,
-    TrainingWorkload,
-    Workload,
-    axis,
-    like,
-)
+from trnspec.evaluation.questions import axis, like
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
-from trnspec.evaluators.planning.batches import (
-    BATCH_EXPONENT,
-    BATCH_FACTOR,
-    MOST_BATCH,
-    default_batches,
-    given_batches,
-    optimal_batch,
-)
+from trnspec.evaluators.planning import batches
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
@@ -39,25 +23,9 @@ from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import parameters
+from trnspec.perf import goodput
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.calibration.fit_range import near_ranks
-from trnspec.perf.goodput import (
-    CHECKPOINT_RATE,
-    CHECKPOINT_RATE_PER_SERVER,
-    CHECKPOINT_STALL,
-    CHIP_HOURS_PER_FAILURE,
-    CHIP_HOURS_PER_FAILURE_ENDS,
-    CHIPS_OF_RUNS,
-    PRODUCTION,
-    RESTART,
-    RESTART_ENDS,
-    STATED,
-    Goodput,
-    ProductionFactor,
-    goodput,
-    spare_servers,
-    total_interval,
-)
 from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.units import Dimension
 
@@ -91,17 +59,19 @@ _PER_OCTAVE = 8
 
 
 @frozen(kw_only=True, slots=False)
-class PlanTrainingQuestion(LayoutChoices, AnyPrices, MeasuredEfficiency, Confidence, ListLength):
+class PlanTrainingQuestion(
+    LayoutChoices, questions.AnyPrices, questions.MeasuredEfficiency, questions.Confidence, questions.ListLength
+):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
-    model: str = like(Workload, "model")
+    model: str = like(questions.Workload, "model")
     tokens: str = axis("Tokens of the run, such as 10T or 300B.", "TOKENS", group="Workload")
-    on: tuple[str, ...] = like(System, "on")
-    seq: int | None = like(Workload, "seq", unset=f"the model's context, at most {LONGEST_SEQUENCE:,}")
+    on: tuple[str, ...] = like(questions.System, "on")
+    seq: int | None = like(questions.Workload, "seq", unset=f"the model's context, at most {LONGEST_SEQUENCE:,}")
     global_batch: int | None = like(
-        TrainingWorkload,
+        questions.TrainingWorkload,
         "global_batch",
-        unset=f"about {BATCH_FACTOR} tokens^{BATCH_EXPONENT} tokens per step: 4 M for 1T, 16 M for 10T to 15T",
+        unset=f"about {batches.BATCH_FACTOR} tokens^{batches.BATCH_EXPONENT} tokens per step: 4 M for 1T, 16 M for 10T to 15T",
     )
     deadline: str | None = axis(
         "Time that the run may take, such as 60d, or its last day, such as 2027-03-31, if it begins today.",
@@ -170,10 +140,6 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     value of the objective, whatever their kind of evidence, and bounds are last. An interval of the time wider than a factor
     of 8 is answered with the bound.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         UsageError: An input is not a number, a duration or a rate.
         RefusalError: ``no-plan``: no system has a feasible layout; ``unknown-figure``: a figure is not published.
@@ -235,9 +201,12 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
         confidence=q.confidence,
         budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
         mtbf=_ends(
-            q.mtbf, "mtbf", "50000h", tuple(h * HOUR for h in (CHIP_HOURS_PER_FAILURE, *CHIP_HOURS_PER_FAILURE_ENDS))
+            q.mtbf,
+            "mtbf",
+            "50000h",
+            tuple(h * HOUR for h in (goodput.CHIP_HOURS_PER_FAILURE, *goodput.CHIP_HOURS_PER_FAILURE_ENDS)),
         ),
-        restart=_ends(q.restart, "restart", "10min", (RESTART, *RESTART_ENDS)),
+        restart=_ends(q.restart, "restart", "10min", (goodput.RESTART, *goodput.RESTART_ENDS)),
         repair=None if q.repair is None else duration(q.repair, "repair", "24h"),
         checkpoint_rate=None
         if q.checkpoint_rate is None
@@ -350,14 +319,14 @@ def _plan(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, *, m
     """The run on one system, with the fastest of the global batches that come into question."""
     estimator = training.estimator_of(catalog, q, on=on)
     seq, ranks = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE), int(estimator.system.ranks)
-    optimal, given = optimal_batch(goals.tokens, seq), q.global_batch
-    if given and given > MOST_BATCH * optimal:
+    optimal, given = batches.optimal_batch(goals.tokens, seq), q.global_batch
+    if given and given > batches.MOST_BATCH * optimal:
         raise UsageError(
             f"global_batch: sequences are expected, such as {optimal:,}, not {given:,}, {given * seq:,} tokens per step"
         )
-    batches = given_batches(given, ranks) if given else default_batches(optimal, ranks)
+    candidates = batches.given_batches(given, ranks) if given else batches.default_batches(optimal, ranks)
     planned = partial(_planned, catalog, q, on, goals, estimator, seq=seq, measured=measured)
-    return min(_feasible(partial(planned, batch=n) for n in batches), key=lambda plan: rank(plan, "time", goals))
+    return min(_feasible(partial(planned, batch=n) for n in candidates), key=lambda plan: rank(plan, "time", goals))
 
 
 def _planned(  # the parts of a question
@@ -394,11 +363,11 @@ def _planned(  # the parts of a question
     rate = goals.checkpoint_rate or _storage(catalog, on)
     # The last step is a whole one too.
     steps = math.ceil(goals.tokens / layout.tokens)
-    stall = checkpoint_bytes(estimator, layout) / rate if rate else CHECKPOINT_STALL
+    stall = checkpoint_bytes(estimator, layout) / rate if rate else goodput.CHECKPOINT_STALL
     chips = estimator.system.chips
 
-    def interrupted(mtbf: float, restart: float) -> Goodput:
-        return goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
+    def interrupted(mtbf: float, restart: float) -> goodput.Goodput:
+        return goodput.goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
 
     mtbf, least_mtbf, most_mtbf = goals.mtbf
     restart, least_restart, most_restart = goals.restart
@@ -413,7 +382,7 @@ def _planned(  # the parts of a question
         step=(step[0], step[1], None if bound else step[2]),
         production=evolve(factor, value=step[0] / benchmark[0]),
         run=expected,
-        ends=total_interval(expected, (failures, restarts)),
+        ends=goodput.total_interval(expected, (failures, restarts)),
         steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
@@ -434,22 +403,22 @@ def _planned(  # the parts of a question
     return evolve(ideal, evidence=evolve(IDEAL, reason=why))
 
 
-def _production(q: PlanTrainingQuestion, estimator: Estimator, *, bound: bool) -> ProductionFactor:
+def _production(q: PlanTrainingQuestion, estimator: Estimator, *, bound: bool) -> goodput.ProductionFactor:
     """The production factor that is given, else that of published runs; 1 of a bound, which would be none with it.
 
     One tensor- or pipeline-parallel degree that is given makes the layout that of a run, and not the fastest by estimate.
     """
     if bound:
-        return ProductionFactor(1.0)
+        return goodput.ProductionFactor(1.0)
     if q.production_factor is not None:
-        return ProductionFactor(q.production_factor)
+        return goodput.ProductionFactor(q.production_factor)
     given = [degrees for degrees in (q.tp, q.pp) if degrees is not None]
     if not given or any(len(degrees) > 1 for degrees in given):
-        return PRODUCTION
+        return goodput.PRODUCTION
     dims = estimator.dims
-    like_runs = estimator.system.chip.startswith(CHIPS_OF_RUNS) and not dims.experts
+    like_runs = estimator.system.chip.startswith(goodput.CHIPS_OF_RUNS) and not dims.experts
     alike = like_runs and parameters(dims) >= LEAST_PARAMETERS
-    return STATED if alike else ProductionFactor(STATED.value, PRODUCTION.deviation)
+    return goodput.STATED if alike else goodput.ProductionFactor(goodput.STATED.value, goodput.PRODUCTION.deviation)
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:
@@ -457,7 +426,7 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     if q.spares is not None or goals.repair is None:
         return q.spares or 0.0
     servers = estimator.system.servers if price is None else float(price.servers)
-    return spare_servers(goals.repair * estimator.system.chips / goals.mtbf[0]) / max(servers, 1.0)
+    return goodput.spare_servers(goals.repair * estimator.system.chips / goals.mtbf[0]) / max(servers, 1.0)
 
 
 def _degrees(catalog: Catalog, estimator: Estimator) -> dict[str, tuple[int, ...]]:
@@ -515,7 +484,9 @@ def _storage(catalog: Catalog, on: str) -> float | None:
     stated = figures.get("network.storage_baseline") or figures.get("network.storage")
     if stated is None:
         return None
-    return min(max(CHECKPOINT_RATE, number * CHECKPOINT_RATE_PER_SERVER), number * float(stated.value.value))
+    return min(
+        max(goodput.CHECKPOINT_RATE, number * goodput.CHECKPOINT_RATE_PER_SERVER), number * float(stated.value.value)
+    )
 
 
 def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:

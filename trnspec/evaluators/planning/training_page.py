@@ -27,15 +27,8 @@ from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.pieces import LAYOUT, training_question
 from trnspec.evaluators.training import estimator_of
 from trnspec.model.transformers.counting import active_parameters
+from trnspec.perf import goodput
 from trnspec.perf.calibration.published_runs import nearest_run
-from trnspec.perf.goodput import (
-    CHECKPOINT_RATE,
-    CHECKPOINT_RATE_PER_SERVER,
-    CHECKPOINT_STALL,
-    FAILURE_RATES,
-    MEASURED_CHIP,
-    PUBLISHED_MFU,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -208,7 +201,11 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     bound = best.step[2] is None
-    note = "" if bound else "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*PUBLISHED_MFU)
+    note = (
+        ""
+        if bound
+        else "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*goodput.PUBLISHED_MFU)
+    )
     yield Answer("mfu", best.mfu, "%", high=best.mfu if bound else None, note=note, kind=kind)
     few, many = (100.0 * best.run.work / end for end in best.ends)
     note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
@@ -333,11 +330,11 @@ def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]
     source = "419 interruptions of 16,384 H100 in 54 days (Llama 3, arXiv 2407.21783)"
     if q.mtbf is not None:
         why = "the input mtbf"
-    elif best.chip.startswith(MEASURED_CHIP):
+    elif best.chip.startswith(goodput.MEASURED_CHIP):
         why = source
     else:
         why = f"not published for {best.chip}; that of H100 is used: {source}"
-    low, high = FAILURE_RATES
+    low, high = goodput.FAILURE_RATES
     within = "" if q.mtbf is not None else f" (interval: {low:g} to {high:g} failures per 1,000 days of 8 chips)"
     yield Assumption("mtbf", f"{per_chip:,.0f} h per chip{within}", why, first="not published" in why)
     yield Assumption("restart", q.restart or "10 min, within 4 to 40", "from a failure to the first repeated step")
@@ -346,11 +343,11 @@ def _reliability(best: RunPlan, q: PlanTrainingQuestion) -> Iterator[Assumption]
     elif q.spares is None:
         away = f"with 95 % no more servers are away for {q.repair} each; each failure is that of a server"
         yield Assumption("spares", f"{best.spares:.3g} of the servers", away)
-    if q.checkpoint_rate is None and best.run.checkpoint == CHECKPOINT_STALL:
+    if q.checkpoint_rate is None and best.run.checkpoint == goodput.CHECKPOINT_STALL:
         why = "no rate of storage is published; give checkpoint_rate"
-        yield Assumption("checkpoints", f"stop the work for {CHECKPOINT_STALL:g} s each", why, first=True)
+        yield Assumption("checkpoints", f"stop the work for {goodput.CHECKPOINT_STALL:g} s each", why, first=True)
     elif q.checkpoint_rate is None:
-        most = (measure(x, "B/s") for x in (CHECKPOINT_RATE, CHECKPOINT_RATE_PER_SERVER))
+        most = (measure(x, "B/s") for x in (goodput.CHECKPOINT_RATE, goodput.CHECKPOINT_RATE_PER_SERVER))
         rate = "block storage of all servers, at most {}, of more than 100 servers {} each".format(*most)
         why = "published rates of checkpoints are 33 to 200 GB/s; work stops meanwhile"
         yield Assumption("checkpoint_rate", rate, why)

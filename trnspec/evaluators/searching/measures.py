@@ -12,20 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from trnspec.catalog.query import tree as syntax
 from trnspec.catalog.query.parser import parse_condition
-from trnspec.catalog.query.tree import (
-    And,
-    Comparison,
-    Condition,
-    Flag,
-    Known,
-    Measure,
-    Not,
-    NumberLiteral,
-    PathTerm,
-    QueryError,
-    Quotient,
-)
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.question import Mode
@@ -35,7 +23,6 @@ from trnspec.quantities.units import Dimension
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trnspec.catalog.query.tree import Operand, Word
     from trnspec.quantities.units import UnitTable
 
 
@@ -181,7 +168,7 @@ class Where:
 
     text: str
     mode: Mode
-    tree: Condition = field(eq=False, repr=False)
+    tree: syntax.Condition = field(eq=False, repr=False)
 
     def holds(self, measure: Callable[[str], Any]) -> Any:
         """Truth value for each element.
@@ -197,35 +184,38 @@ class Where:
         self.masks(self.tree, read.setdefault)
         return tuple(read)
 
-    def masks(self, tree: Condition, measure: Callable[[str], Any]) -> Masks:
+    def masks(self, tree: syntax.Condition, measure: Callable[[str], Any]) -> Masks:
         """Truth values of a part; see :meth:`holds`.
 
         Raises:
             QueryError: It is not a condition on measures of the mode.
         """
-        if isinstance(tree, Comparison):
+        if isinstance(tree, syntax.Comparison):
             return self._comparison(tree, measure)
-        if isinstance(tree, Flag):
+        if isinstance(tree, syntax.Flag):
             name, kind = self._named(tree.path)
             if not kind.flag:
                 raise self._refuse(f"{tree.path} is not true or false", tree.path, "compare it, such as with <")
             return _masks("=", measure(name), 1)
-        if isinstance(tree, Known):
+        if isinstance(tree, syntax.Known):
             known = (measure(self._named(tree.path)[0]) is None) == tree.unknown
             return known, not known
-        if isinstance(tree, Not):
+        if isinstance(tree, syntax.Not):
             true, false = self.masks(tree.inner, measure)
             return false, true
         true, false = zip(*(self.masks(part, measure) for part in tree.parts), strict=True)
-        every, some = (and_, or_) if isinstance(tree, And) else (or_, and_)
+        every, some = (and_, or_) if isinstance(tree, syntax.And) else (or_, and_)
         return reduce(every, true), reduce(some, false)
 
     def _refuse(
-        self, message: str, at: PathTerm | Quotient | Measure | NumberLiteral | Word, hint: str = ""
-    ) -> QueryError:
-        return QueryError(message, self.text, at.span, hint)
+        self,
+        message: str,
+        at: syntax.PathTerm | syntax.Quotient | syntax.Measure | syntax.NumberLiteral | syntax.Word,
+        hint: str = "",
+    ) -> syntax.QueryError:
+        return syntax.QueryError(message, self.text, at.span, hint)
 
-    def _named(self, path: PathTerm) -> tuple[str, MeasureKind]:
+    def _named(self, path: syntax.PathTerm) -> tuple[str, MeasureKind]:
         try:
             name = resolved(path.text, self.mode)
         except UsageError as error:
@@ -233,7 +223,7 @@ class Where:
             raise self._refuse(message, path, hint) from None
         return name, MEASURES[self.mode][name]
 
-    def _comparison(self, tree: Comparison, measure: Callable[[str], Any]) -> Masks:
+    def _comparison(self, tree: syntax.Comparison, measure: Callable[[str], Any]) -> Masks:
         sides = (tree.left, tree.right)
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None and kinds[1] is None:
@@ -249,11 +239,11 @@ class Where:
             raise self._refuse("texts are equal or not", tree.right, "use = or !=")
         return _masks(tree.operator, left, right)
 
-    def _kind(self, side: Operand) -> MeasureKind | None:
+    def _kind(self, side: syntax.Operand) -> MeasureKind | None:
         """The kind of the measure on a side; ``None`` for a value."""
-        if isinstance(side, PathTerm):
+        if isinstance(side, syntax.PathTerm):
             return self._named(side)[1]
-        if isinstance(side, Quotient):
+        if isinstance(side, syntax.Quotient):
             top, bottom = self._named(side.top)[1], self._named(side.bottom)[1]
             if top.text or top.flag or bottom.text or bottom.flag:
                 raise self._refuse("only numbers can be divided", side)
@@ -262,15 +252,15 @@ class Where:
             return MeasureKind() if bottom.unit else top
         return None
 
-    def _value(self, side: Operand, other: MeasureKind | None, measure: Callable[[str], Any]) -> Any:
+    def _value(self, side: syntax.Operand, other: MeasureKind | None, measure: Callable[[str], Any]) -> Any:
         """The values of one side, where the other is of some kind; ``None`` where they are unknown."""
-        if isinstance(side, PathTerm):
+        if isinstance(side, syntax.PathTerm):
             return measure(self._named(side)[0])
-        if isinstance(side, Quotient):
+        if isinstance(side, syntax.Quotient):
             top, bottom = (measure(self._named(path)[0]) for path in (side.top, side.bottom))
             return None if top is None or bottom is None else top / bottom
         assert other is not None
-        if isinstance(side, NumberLiteral):
+        if isinstance(side, syntax.NumberLiteral):
             if other.dimension is not None and other.dimension is not Dimension.RATIO:
                 raise self._refuse(
                     "a number alone has no unit",
@@ -280,7 +270,7 @@ class Where:
             if other.text or other.flag:
                 raise self._refuse("it is compared with a number", side, 'write a text in quotes, "..."')
             return float(side.value)
-        if isinstance(side, Measure):
+        if isinstance(side, syntax.Measure):
             if other.dimension is None or side.quantity.dimension is not other.dimension:
                 what = "a number without a unit" if other.dimension is None else f"{other.dimension.word}"
                 raise self._refuse(f"{what} is expected, not {side}", side)

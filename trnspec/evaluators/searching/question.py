@@ -8,24 +8,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation import questions
-from trnspec.evaluation.questions import (
-    AnyPrices,
-    ListLength,
-    MeasuredEfficiency,
-    Reserve,
-    ScheduleInputs,
-    ServingPrecision,
-    ServingSchedule,
-    ServingWorkload,
-    SoftwareInputs,
-    SpeculativeDecoding,
-    StepSchedule,
-    System,
-    TrainingPrecision,
-    TrainingWorkload,
-    axis,
-    like,
-)
+from trnspec.evaluation.questions import axis, like
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.evaluators.software import resolve_training
@@ -42,37 +25,46 @@ LENGTH = 1024
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(Splits, SoftwareInputs, MeasuredEfficiency, SpeculativeDecoding, AnyPrices, ListLength):
+class SearchQuestion(
+    Splits,
+    questions.SoftwareInputs,
+    questions.MeasuredEfficiency,
+    questions.SpeculativeDecoding,
+    questions.AnyPrices,
+    questions.ListLength,
+):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Mode | None = axis(
         "Training or inference.", group="Workload", unset="training if seq and global_batch are given"
     )
-    model: str = like(TrainingWorkload, "model")
-    seq: int | None = like(TrainingWorkload, "seq", unset="required for training")
-    global_batch: int | None = like(TrainingWorkload, "global_batch", unset="required for training")
-    attention: questions.Attention = like(TrainingWorkload, "attention")
-    prompt: int | None = like(ServingWorkload, "prompt", unset=str(LENGTH))
-    output: int | None = like(ServingWorkload, "output", unset=str(LENGTH))
-    batch: tuple[int, ...] | None = like(ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}")
-    on: tuple[str, ...] = like(System, "on")
-    reserve: str | None = like(Reserve, "reserve")
-    chips: int | None = like(System, "chips")
-    lnc: int | None = like(System, "lnc")
-    dtype: tuple[str, ...] = like(TrainingPrecision, "dtype", default=("bf16",))
-    optimizer: questions.OptimizerName | None = like(TrainingPrecision, "optimizer")
-    weight_dtype: tuple[str, ...] | None = like(ServingPrecision, "weight_dtype")
-    kv_dtype: tuple[str, ...] | None = like(ServingPrecision, "kv_dtype")
-    schedule: tuple[AnySchedule, ...] = like(ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
-    recompute: tuple[AnyRecompute, ...] | None = like(
-        ScheduleInputs, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one"
+    model: str = like(questions.TrainingWorkload, "model")
+    seq: int | None = like(questions.TrainingWorkload, "seq", unset="required for training")
+    global_batch: int | None = like(questions.TrainingWorkload, "global_batch", unset="required for training")
+    attention: questions.Attention = like(questions.TrainingWorkload, "attention")
+    prompt: int | None = like(questions.ServingWorkload, "prompt", unset=str(LENGTH))
+    output: int | None = like(questions.ServingWorkload, "output", unset=str(LENGTH))
+    batch: tuple[int, ...] | None = like(
+        questions.ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}"
     )
-    overlap: tuple[bool, ...] | None = like(StepSchedule, "overlap")
-    offload: tuple[questions.Offload, ...] = like(ScheduleInputs, "offload", default=("none",))
-    host_link: str | None = like(StepSchedule, "host_link")
-    batching: Literal["continuous", "static"] | None = like(ServingSchedule, "batching")
-    chunk: tuple[int, ...] | None = like(ServingSchedule, "chunk")
-    prefix_hit: float = like(ServingSchedule, "prefix_hit")
+    on: tuple[str, ...] = like(questions.System, "on")
+    reserve: str | None = like(questions.Reserve, "reserve")
+    chips: int | None = like(questions.System, "chips")
+    lnc: int | None = like(questions.System, "lnc")
+    dtype: tuple[str, ...] = like(questions.TrainingPrecision, "dtype", default=("bf16",))
+    optimizer: questions.OptimizerName | None = like(questions.TrainingPrecision, "optimizer")
+    weight_dtype: tuple[str, ...] | None = like(questions.ServingPrecision, "weight_dtype")
+    kv_dtype: tuple[str, ...] | None = like(questions.ServingPrecision, "kv_dtype")
+    schedule: tuple[AnySchedule, ...] = like(questions.ScheduleInputs, "schedule", default=("1f1b", "interleaved"))
+    recompute: tuple[AnyRecompute, ...] | None = like(
+        questions.ScheduleInputs, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one"
+    )
+    overlap: tuple[bool, ...] | None = like(questions.StepSchedule, "overlap")
+    offload: tuple[questions.Offload, ...] = like(questions.ScheduleInputs, "offload", default=("none",))
+    host_link: str | None = like(questions.StepSchedule, "host_link")
+    batching: Literal["continuous", "static"] | None = like(questions.ServingSchedule, "batching")
+    chunk: tuple[int, ...] | None = like(questions.ServingSchedule, "chunk")
+    prefix_hit: float = like(questions.ServingSchedule, "prefix_hit")
     prefill_on: str | None = like(InferenceQuestion, "prefill_on")
     objective: Objective | None = axis(
         "What is best: the least time of a step, TTFT or TPOT, the most tokens/s per chip, the least cost (usd) or "

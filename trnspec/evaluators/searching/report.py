@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, Value
+from trnspec.evaluation.result import COLUMN_ANSWERS, Answer, Assumption, Evaluation, Part, Suggestion, Table, Value
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.layouts import EVALUATED, rejected
 from trnspec.evaluators.planning.system_cost import rent
-from trnspec.evaluators.searching.measures import unit
+from trnspec.evaluators.searching.measures import MEASURES, unit
 from trnspec.evaluators.searching.nearest import infeasible
 from trnspec.evaluators.searching.pieces import DEPLOYMENT, LAYOUT, training_question
 from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time
@@ -38,10 +38,6 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     pipeline and expert-parallel degrees, and batch sizes in powers of two. An input such as --tp 4,8 limits the search to these
     values. Several systems are searched together; bounds are ranked by themselves, after estimates.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs.
-
     Raises:
         UsageError: An input is missing, or belongs to the other mode.
         RefusalError: Nothing fits or meets the condition, or a figure is not published.
@@ -66,19 +62,8 @@ def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
     return report(catalog, search, reduced(search))
 
 
-_PRICED = {"usd": "million_tokens", "energy": "energy"}
-"""The answers of cost and energy, by measure."""
-_ANSWERS = {
-    "step_time": "step_time",
-    "mfu": "mfu",
-    "tokens_per_s": "throughput",
-    "tokens_per_s_per_chip": "throughput_per_chip",
-    "ttft": "time_to_first_token",
-    "tpot": "time_per_output_token",
-    "latency": "latency",
-    "memory": "memory",
-}
-"""The answer of the evaluator of one configuration for each measure that is one."""
+_ANSWERS = {**COLUMN_ANSWERS, "tokens_per_s": "throughput"}
+"""The answer of the evaluator of one configuration for each measure that has another name."""
 
 
 @frozen
@@ -145,9 +130,9 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
         step, priced = evaluation.answer("step_time"), piece.timed
         ends = step.value, step.low, step.high
     answers = {a.name: a for a in evaluation.answers}
-    values = {
-        name: (float(answers[a].value), answers[a].low, answers[a].high) for name, a in _ANSWERS.items() if a in answers
-    }
+    goals = [name for name, kind in MEASURES[search.question.of].items() if kind.sign]
+    found = {name: answers[of] for name in goals if (of := _ANSWERS.get(name, name)) in answers}
+    values = {name: (float(answer.value), answer.low, answer.high) for name, answer in found.items()}
     for name in ("usd", "energy"):
         value, low, high = (None if end is None else priced(name, end) for end in ends)
         if value is not None:
@@ -233,14 +218,14 @@ def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: s
     single, goal = first.evaluation, search.selection.goal
     note = f"of the {_best(goal)} {what[:-1]}"
     priced = {a.name: a for a in _priced(search, first)}
-    if goal.name in _PRICED and _PRICED[goal.name] in priced:
-        one = priced.pop(_PRICED[goal.name])
+    if (priced_as := _ANSWERS.get(goal.name, goal.name)) in priced:
+        one = priced.pop(priced_as)
         yield evolve(one, note=f"{one.note}; {note}")
     names = ["step_time", "throughput", "mfu", "ideal_step_time"]
     if search.question.of == "inference":
         names = ["throughput", "throughput_per_chip", "time_to_first_token", "time_per_output_token"]
         names += ["ideal_time_to_first_token", "ideal_time_per_output_token"]
-        names.sort(key=lambda name: goal.name in ("ttft", "tpot") and name != _ANSWERS[goal.name])
+        names.sort(key=lambda name: goal.name in ("ttft", "tpot") and name != _ANSWERS.get(goal.name))
     by_name = {a.name: a for a in single.answers}
     shown = [by_name[name] for name in names if name in by_name]
     if goal.name not in ("usd", "energy"):
@@ -261,7 +246,7 @@ def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
         if name in first.values:
             value, low, high = first.values[name]
             note = of if name == "usd" else f"a million tokens, {of}"
-            yield Answer(_PRICED[name], value, unit(name, mode), low, high, note, kind)
+            yield Answer(_ANSWERS.get(name, name), value, unit(name, mode), low, high, note, kind)
 
 
 def _assumptions(
