@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import define
@@ -26,19 +27,16 @@ def report(done: int, total: int) -> None:
 
 
 @contextmanager
-def reported(to: Report) -> Iterator[None]:
-    """Passes the progress of evaluations in this context on."""
-    with _set(_REPORT, to):
-        yield
-
-
-@contextmanager
-def _set(variable: ContextVar[Any], value: object) -> Iterator[None]:
+def _within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
     token = variable.set(value)
     try:
         yield
     finally:
         variable.reset(token)
+
+
+reported = partial(_within, _REPORT)
+"""A context in which the progress of evaluations is passed on to a :data:`Report`."""
 
 
 @define
@@ -61,11 +59,8 @@ class SearchExecution:
 _DISTRIBUTION: ContextVar[SearchExecution | None] = ContextVar("distribution", default=None)
 
 
-@contextmanager
-def distributed(how: SearchExecution) -> Iterator[None]:
-    """Evaluates in this context in some way."""
-    with _set(_DISTRIBUTION, how):
-        yield
+distributed = partial(_within, _DISTRIBUTION)
+"""A context in which searches have a :class:`SearchExecution`."""
 
 
 def current() -> SearchExecution:

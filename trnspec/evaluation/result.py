@@ -341,21 +341,15 @@ def command(suggestion: Suggestion, options: Mapping[str, Any]) -> str:
     """
     words = ["trnspec", *COMMANDS.get(suggestion.evaluator, ("eval", suggestion.evaluator))]
     for name, value in (*suggestion.inputs.items(), *options.items()):
-        if value is None:
-            continue
+        option = f"--{name.replace('_', '-')}"
+        several = value if isinstance(value, (list, tuple)) else (value,)
         if isinstance(value, bool):
             words.append(_flag(name, value=value))
-            continue
-        if name in options and isinstance(value, tuple):
-            words += [word for text in value for word in (f"--{name.replace('_', '-')}", text)]
-            continue
-        values = value if isinstance(value, (list, tuple)) else (value,)
-        # A comma separates values; one within a value has a backslash.
-        separated = name in options
-        words += [
-            f"--{name.replace('_', '-')}",
-            ",".join(plain(v) if separated else plain(v).replace(",", "\\,") for v in values),
-        ]
+        elif name in options and value is not None:
+            words += [word for one in several for word in (option, plain(one))]
+        elif value is not None:
+            # A comma separates values; one within a value has a backslash.
+            words += [option, ",".join(plain(one).replace(",", "\\,") for one in several)]
     return shlex.join(words)
 
 

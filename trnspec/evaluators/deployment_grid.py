@@ -49,11 +49,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-COMPUTED = frozenset(
-    (*("tp", "pp", "ep", "dp", "batch", "prompt", "output", "chunk", "ttft", "tpot", "latency"),
-     *("tokens_per_s", "tokens_per_s_per_chip", "memory", "capacity", "chips", "excess"))
-)  # fmt: skip
-"""The measures of a grid."""
 _PER_TOKEN = ("usd", "energy")
 """Measures of a million output tokens."""
 AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
@@ -206,7 +201,7 @@ class DeploymentGrid:
             "fits": True, "system": self.base.on, "dtype": self.base.dtype,
         }  # fmt: skip
         names = {"tokens_per_s" if name in _PER_TOKEN else name for name in self.measures}
-        computed = tuple(sorted((names & COMPUTED) | {EXCESS}))
+        computed = sorted((names | {EXCESS}) - {*constants, "weight_dtype", "kv_dtype"})
         for start, code, columns in blocks(self, self.columns, first - self.offset, last - self.offset, computed):
 
             def measure(name: str, places: Any, start: int = start, columns: Mapping[str, Any] = columns) -> Any:
@@ -332,13 +327,8 @@ def grid_of(graph: Graph, base: InferenceQuestion, axes: Mapping[str, tuple[Any,
 
 
 GOALS = {
-    "ttft": 1.0,
-    "tpot": 1.0,
-    "latency": 1.0,
-    "tokens_per_s": -1.0,
-    "tokens_per_s_per_chip": -1.0,
-    "memory": 1.0,
-    "chips": 1.0,
+    name: -1.0 if name.startswith("tokens") else 1.0
+    for name in ("ttft", "tpot", "latency", "tokens_per_s", "tokens_per_s_per_chip", "memory", "chips")
 }
 """Goals with their sign: 1.0 for the smallest, -1.0 for the largest."""
 
