@@ -5,8 +5,8 @@ import pytest
 import trnspec
 from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.errors import RefusalError
-from trnspec.evaluators.searching.pieces import LAYOUT
 from trnspec.evaluators.searching.report import run as search_
+from trnspec.evaluators.searching.space import LAYOUT
 from trnspec.evaluators.training import run as training_
 
 run = keywords(search_)

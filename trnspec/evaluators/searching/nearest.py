@@ -13,7 +13,7 @@ from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, reasons
 from trnspec.evaluators.searching.measures import unit
-from trnspec.evaluators.searching.pieces import DEPLOYMENT, LAYOUT
+from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, search_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT
 
@@ -93,8 +93,6 @@ def _nearest(search: Search, kept: Selected) -> str:
 
 def _suggested(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     """Searches with another batch, fewer chips, and more of the first system that have an answer."""
-    from trnspec.evaluators.searching.space import search_of
-
     q, given = search.question, _given(search.question)
     what = "layout" if q.of == "training" else "deployment"
     inputs: dict[str, Any] = {"on": q.on[:1], "top": 1, "where": None, "pareto": None}

@@ -13,9 +13,8 @@ from trnspec.evaluators.layouts import EVALUATED, rejected
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.measures import MEASURES, unit
 from trnspec.evaluators.searching.nearest import infeasible
-from trnspec.evaluators.searching.pieces import DEPLOYMENT, LAYOUT, training_question
 from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time
-from trnspec.evaluators.searching.space import reduced, search_of
+from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, reduced, search_of, training_question
 from trnspec.evaluators.software import training_assumptions
 from trnspec.evidence import rank_class
 from trnspec.perf.frameworks import SETTINGS
