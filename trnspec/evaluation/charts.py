@@ -5,6 +5,7 @@ Each function takes one or several evaluations, a sweep or a timeline, and every
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -96,30 +97,16 @@ def caption(evaluations: Sequence[Evaluation], *notes: str) -> tuple[str, ...]:
 # Bars of parts.
 
 
-def breakdown(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
-    """Stacked bars of the parts of each answer that is a time, an energy or a cost.
+def _stacked(kind: str, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """Stacked bars: of each answer that is a time, an energy or a cost, or of the memory of a rank, with its capacity.
 
     Raises:
         UsageError: No evaluation has parts of such an answer, or there are too many.
     """
-    return _stacked("breakdown", evaluations, labels, lambda unit: unit not in ("", "B"))
-
-
-def memory(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
-    """Stacked bars of the memory of a rank, with its capacity.
-
-    Raises:
-        UsageError: No evaluation has parts of memory, or there are too many.
-    """
-    return _stacked("memory", evaluations, labels, "B".__eq__)
-
-
-def _stacked(
-    kind: str, evaluations: Sequence[Evaluation], labels: Sequence[str], shown: Callable[[str], bool]
-) -> Chart:
     _few(evaluations)
     units = {a.name: a.unit for e in evaluations for a in e.answers}
-    names = dict.fromkeys(p.of for e in evaluations for p in e.parts if shown(units[p.of]))
+    shown = {name for name, unit in units.items() if unit and (unit == "B") == (kind == "memory")}
+    names = [name for name in dict.fromkeys(p.of for e in evaluations for p in e.parts) if name in shown]
     if not names:
         raise UsageError(f"{evaluations[0].evaluator} has no parts for a {kind} chart")
     panels = tuple(_bars(of, units[of], evaluations, labels) for of in names)
@@ -568,8 +555,8 @@ def timeline(trace: Mapping[str, Any]) -> Chart:
 
 
 KINDS: Mapping[str, Callable[[Sequence[Evaluation], Sequence[str]], Chart]] = {
-    "breakdown": breakdown,
-    "memory": memory,
+    "breakdown": partial(_stacked, "breakdown"),
+    "memory": partial(_stacked, "memory"),
     "pareto": pareto,
     "serving": serving,
     "roofline": roofline,

@@ -180,7 +180,8 @@ def under_assumptions(
     except RefusalError as refusal:
         if refusal.reason == "unknown-figure" and not use_claims:
             known = claims(used.graph, refusal.place)
-            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim" if known else ""
+            values = " and ".join(f"{one.path.at} {one.value}" for one in known)
+            hint = f"use_claims=True evaluates it at {values}, which sources claim" if known else ""
             hint = hint or assumable(used.graph, refusal.place)
             refusal.hint = "; or ".join(filter(None, (hint, refusal.hint)))
         raise
@@ -271,10 +272,6 @@ def _missing(graph: Graph, place: str) -> tuple[Node[Any], str] | None:
     """The document and the path of a place such as ``trn3-gen2-server spec.fabric.bandwidth``."""
     match = _PLACE.fullmatch(place)
     return None if match is None or match["of"] not in graph else (graph.named(match["of"]), match["at"])
-
-
-def _values(claimed: Sequence[Assumed]) -> str:
-    return " and ".join(f"{one.path.at} {one.value}" for one in claimed)
 
 
 def _over_claims(catalog: CatalogLike, evaluate_: Evaluate) -> Evaluation:

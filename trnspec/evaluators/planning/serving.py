@@ -328,6 +328,3 @@ def _up(seconds: float) -> float:
 def _time(seconds: float) -> str:
     """Text such as ``1.2s`` or ``30ms``: a duration as an input, which needs no quotes."""
     return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
-
-
-__all__ = ["FleetProblem", "PlanServingQuestion", "rank", "run"]

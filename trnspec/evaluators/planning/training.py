@@ -498,6 +498,3 @@ def rank(plan: RunPlan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
     known = (value is None, plan.chip_hours[0] if value is None else value)
     met = goals.met(plan)
     return (is_bound(plan), not met, *(() if met else goals.excess(plan)), *known)
-
-
-__all__ = ["Goals", "PlanTrainingQuestion", "RunPlan", "checkpoint_bytes", "rank", "run"]
