@@ -13,8 +13,7 @@ from tests.support.tables import tables
 from trnspec.api import load
 from trnspec.errors import RefusalError
 from trnspec.evaluation.runner import run as checked
-from trnspec.evaluators.deployment import InferenceQuestion
-from trnspec.evaluators.inference import answered
+from trnspec.evaluators import deployment
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, serving_cases
@@ -184,12 +183,12 @@ def test_disaggregated_prefill_has_its_own_efficiency(catalog):
     assert (None, "KV cache of one prompt") == (transfer.high, transfer.note)
 
 
-def test_achieved_shares_of_a_calibration(catalog):
-    question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
-    ideal = answered(catalog, question, Calibrated())
-    called = answered(catalog, question, Calibrated(efficiency=Efficiency(call=86e-6)))
+def test_achieved_shares_of_a_calibration(catalog, monkeypatch):
+    given = {"model": "llama-2-7b", "on": "trn1.32xlarge", "prompt": 128, "output": 8064}
     fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, description="30 rows")
-    known = answered(catalog, question, fitted)
+    of_each = iter((Calibrated(), Calibrated(efficiency=Efficiency(call=86e-6)), fitted))
+    monkeypatch.setattr(deployment, "calibration_of", lambda *_: next(of_each))
+    ideal, called, known = (run(catalog, **given) for _ in range(3))
 
     assert 65 * 86e-6 == pytest.approx(called["time_per_output_token"] - ideal["time_per_output_token"])
     before, after = (parts(e, "time_per_output_token") for e in (called, known))

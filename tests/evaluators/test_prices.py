@@ -1,13 +1,17 @@
-"""The price that an evaluator computes with."""
+"""The price that an evaluator computes with; rent and power of any number of servers, given or of the catalog."""
 
 import pytest
 
 import trnspec
 from tests.support.tables import tables
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import Prices
-from trnspec.evaluators.prices import hourly_price
+from trnspec.evaluators.prices import chip_power, hourly_price, purchases, rent, rented
+from trnspec.graph.quotes import chosen
 
 CATALOG = trnspec.load()
+TABLES = tables(__file__)
 
 
 def price(server: str, **given):
@@ -26,10 +30,74 @@ def test_price_of_the_catalog_has_type_region_date_and_source() -> None:
     assert 14.5593 == float(found.value)
 
 
-@pytest.mark.parametrize(("server", "given", "known"), tables(__file__)["unknown price"])
+@pytest.mark.parametrize(("server", "given", "known"), TABLES["unknown price"])
 def test_unknown_price(server, given, known) -> None:
     with pytest.raises(trnspec.RefusalError) as caught:
         price(server, **given)
 
     assert "unknown-figure" == caught.value.reason
     assert known in str(caught.value)
+
+
+def test_a_chip_is_not_rented() -> None:
+    assert (rented(CATALOG, "trainium2"), rent(CATALOG, "trainium2"), list(purchases(CATALOG, "trainium2"))) == (
+        None,
+        None,
+        [],
+    )
+
+
+@pytest.mark.parametrize("on", ["trn1.32xlarge*0", "trn1.32xlarge*x", "trn1.32xlarge*", "trn1.32xlarge*2*2", "", "a b"])
+def test_a_system_that_is_not_one(on: str) -> None:
+    with pytest.raises(UsageError, match="on: a system and a count are expected"):
+        rented(CATALOG, on)
+
+
+def test_the_price_of_all_servers() -> None:
+    """That of the catalog by default, on demand first, or the given one, which needs no type."""
+    server = CATALOG["trn1.32xlarge"].node
+    quote, spot = (chosen(CATALOG.graph, server, kind, None) for kind in ("on-demand", "spot"))
+    found, cheap, given = (
+        rent(CATALOG, "trn1.32xlarge*7"), rent(CATALOG, "trn1.32xlarge*7", type="spot"),
+        rent(CATALOG, "trn1.32xlarge*7", price="10 USD/h"),
+    )  # fmt: skip
+
+    assert None not in {quote, spot, found, cheap, given}
+    assert (found.type, found.hourly) == ("on-demand", pytest.approx(7 * float(quote.figure.value.value)))
+    assert (cheap.type, cheap.hourly) == ("spot", pytest.approx(7 * float(spot.figure.value.value)))
+    assert [f.of for f in found.figures_used] == ["trn1.32xlarge-on-demand"]
+    assert (given.type, given.hourly, given.figures_used) == ("", 70.0, ())
+    assert str(given) == "10 USD/h per server: the caller"
+    assert str(found).startswith(f"{quote.figure.value} per server: on-demand, ")
+    # No price on demand is known: the next type.
+    blocks = rent(CATALOG, "trn2.48xlarge")
+    assert blocks is not None
+    assert (blocks.servers, blocks.type) == (1, "capacity-block")
+
+
+@pytest.mark.parametrize(
+    ("on", "chips"), [("trainium2", 1), ("trn2.48xlarge", 16), ("trn2-ultraserver", 64), ("trn2-ultraserver*5", 320)]
+)
+def test_power_of_all_chips(powered: Catalog, on: str, chips: int) -> None:
+    power = chip_power(powered, on)
+
+    assert power is not None
+    assert power.watts == 450.0 * chips
+    assert [(f.of, f.source) for f in power.figures_used] == [("trainium2-tdp", "sheet")]
+    assert str(power) == "chips at 450 W tdp (2026-01), without hosts, network and cooling"
+
+
+def test_power_that_is_not_published(powered: Catalog) -> None:
+    assert chip_power(powered, "trn1.32xlarge*2") is None
+    with pytest.raises(UsageError, match="on: a system and a count are expected"):
+        chip_power(powered, "trn2.48xlarge*x")
+
+
+@pytest.mark.parametrize(("on", "place", "offered"), TABLES["regions"])
+def test_regions(on, place, offered) -> None:
+    if offered:
+        assert rent(CATALOG, on, region=place, price="10 USD/h") is not None
+    else:
+        with pytest.raises(RefusalError, match=f"is not offered in {place}; it is in ") as found:
+            rent(CATALOG, on, region=place, price="10 USD/h")
+        assert found.value.reason == "not-offered"

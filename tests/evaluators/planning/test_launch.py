@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.tables import tables
-from trnspec.evaluators.inference import InferenceQuestion
+from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.launch import _WRITERS
 
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.distribution import NORMAL_90
 from trnspec.evaluators.planning.run import DAY, Goals, RunPlan
-from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evaluators.planning.training import rank
-from trnspec.evaluators.prices import HourlyPrice
+from trnspec.evaluators.prices import ChipPower, HourlyPrice, Rent
 from trnspec.evidence import IDEAL, KINDS, Evidence
 from trnspec.perf.goodput import ProductionFactor, goodput
 from trnspec.perf.work.layout import Layout

@@ -10,7 +10,7 @@ import trnspec
 from trnspec.errors import RefusalError
 from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.layouts import divisors
-from trnspec.evaluators.planning.system_cost import rent
+from trnspec.evaluators.prices import rent
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.space import search_of
 from trnspec.evaluators.training import host_rate

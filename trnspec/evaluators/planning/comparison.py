@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Table, Value
-from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.evaluators.prices import purchases
 from trnspec.evidence import KINDS, Evidence
 from trnspec.perf.calibration.published_runs import PublishedFleet, PublishedRun
 

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluators.inference import transfer
 from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed, fit_inputs
-from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent, chip_power, rent
+from trnspec.evaluators.prices import HOUR, ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.fit_range import nearest_row
 from trnspec.perf.lowering.lower import lower, model_named

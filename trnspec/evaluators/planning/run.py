@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.distribution import Distribution
-from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent
+from trnspec.evaluators.prices import HOUR, ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
 from trnspec.perf.goodput import Goodput, ProductionFactor
 from trnspec.perf.work.layout import Layout

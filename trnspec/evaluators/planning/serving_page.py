@@ -15,7 +15,7 @@ from trnspec.evaluators.planning.distribution import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
-from trnspec.evaluators.planning.system_cost import HOUR
+from trnspec.evaluators.prices import HOUR
 from trnspec.model.transformers.counting import active_parameters
 from trnspec.perf.calibration.published_runs import nearest_fleet
 from trnspec.perf.frameworks import SERVING

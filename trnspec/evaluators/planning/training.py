@@ -18,8 +18,8 @@ from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning import batches
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
-from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent, rented
 from trnspec.evaluators.planning.training_page import page, step_question
+from trnspec.evaluators.prices import HOUR, chip_power, rent, rented
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import parameters
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluators.planning.system_cost import Rent
+    from trnspec.evaluators.prices import Rent
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 

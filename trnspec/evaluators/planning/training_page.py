@@ -23,7 +23,7 @@ from trnspec.evaluators.planning.comparison import (
     table,
 )
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
-from trnspec.evaluators.planning.system_cost import HOUR
+from trnspec.evaluators.prices import HOUR
 from trnspec.evaluators.searching.space import LAYOUT, training_question
 from trnspec.evaluators.training import estimator_of
 from trnspec.model.transformers.counting import active_parameters

@@ -10,7 +10,7 @@ from trnspec.evaluation.result import COLUMN_ANSWERS, Answer, Assumption, Evalua
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.layouts import EVALUATED, rejected
-from trnspec.evaluators.planning.system_cost import rent
+from trnspec.evaluators.prices import rent
 from trnspec.evaluators.searching.measures import MEASURES, unit
 from trnspec.evaluators.searching.nearest import infeasible
 from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time

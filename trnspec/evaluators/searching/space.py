@@ -21,7 +21,7 @@ from trnspec.evaluation.progress import current, report
 from trnspec.evaluators import training
 from trnspec.evaluators.deployment_grid import DeploymentGrid, grid_of
 from trnspec.evaluators.layouts import divisors, pieces_of
-from trnspec.evaluators.planning.system_cost import chip_power, rent
+from trnspec.evaluators.prices import chip_power, rent
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import BATCHES, SearchQuestion
 from trnspec.graph.graph import Graph, names_used
