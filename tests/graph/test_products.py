@@ -29,6 +29,7 @@ SYSTEMS = [
     document("Server", "tin.large", "spec: {chips: {chip: fourth, count: 4}, fabric: {link: wire, topology: {shape: ring, dimensions: [4]}}}"),
     document("UltraServer", "rack", "spec: {servers: {server: box.4xlarge, count: 2}}", "source: a-page"),
     document("Power", "rack-tdp", "spec: {of: rack, type: tdp, power: 1 kW}", "source: a-page"),
+    document("Power", "wire-tdp", "spec: {of: wire, type: tdp, power: 1 kW}"),
     document("Cluster", "hall", "spec: {servers: [tin.large], chips: '8'}", "source: a-page"),
 ]  # fmt: skip
 MADE = graph(*PAGES, CORE, SHARED, *CHIPS, *SYSTEMS)
@@ -42,6 +43,7 @@ MADE = graph(*PAGES, CORE, SHARED, *CHIPS, *SYSTEMS)
         ("plain", {"other", "third"}),
         # Of a link, the chips that name it and those of the systems that do.
         ("wire", {"one", "fourth"}),
+        ("wire-tdp", {"one", "fourth"}),
         ("rope", set()),
         ("box.4xlarge", {"other"}),
         ("rack", {"other"}),

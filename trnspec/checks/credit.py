@@ -24,25 +24,10 @@ from trnspec.quantities.units import UNITS, Dimension
 Outcome = Literal["line", "page", "no"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-_WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-]
+_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen"),
+)
 _ORDINALS = ["zeroth", "first", "second", "third", "fourth", "fifth"]
 _NUMBER = re.compile(
     r"(?:(?<![\w.])|(?<=\d[x*])|(?<=\dD)|(?<=\bx))(?:(?P<hex>0x[0-9a-fA-F]+)|(?P<digits>\d+(?:,\d{3})+|\d+)(?P<decimals>\.\d+)?)"

@@ -263,6 +263,7 @@ def check(
         diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
+    shown = _without_consequences(shown)
     accepted = sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets))
     checked: dict[str, int] = {}
     for node in graph:
@@ -276,6 +277,32 @@ def check(
         codes=tuple(registry.codes.values()),
     )
     return Checked(graph, report, {r.document.file: r.document.text for r in results})
+
+
+def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings without those that follow from an error among them.
+
+    These refer to a document that has errors; or point at a value that cannot be right, whatever the others are; or are
+    no errors themselves, and point at a value with an error.
+    """
+    errors = sorted((d for d in diagnostics if d.severity is Severity.ERROR), key=lambda d: d.code, reverse=True)
+    files = {d.where.file for d in errors if d.code != "TRN203"}
+    values = {(d.where.file, d.where.place) for d in errors if d.where.place is not None}
+    impossible = {(d.where.file, d.where.place): d.code for d in errors if d.code in _IMPOSSIBLE}
+
+    def follows(one: Diagnostic) -> bool:
+        places = [(where.file, where.place) for where in (one.where, *one.see)]
+        return (
+            (one.code == "TRN203" and any(file in files for file, _ in places[1:]))
+            or any(impossible.get(place, one.code) != one.code for place in places)
+            or (one.severity is not Severity.ERROR and not values.isdisjoint(places))
+        )
+
+    return [d for d in diagnostics if not follows(d)]
+
+
+_IMPOSSIBLE = ("TRN306", "TRN307", "TRN616")
+"""The codes of dates that do not exist or contradict a name, and of figures that are 0."""
 
 
 def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:

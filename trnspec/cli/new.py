@@ -19,6 +19,7 @@ from trnspec.cli.render import report_findings
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.figure import Figure
+from trnspec.model.ref import indefinite
 from trnspec.model.reflection import (
     ChoiceShape,
     Field,
@@ -214,7 +215,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
             failed = _has_errors(text, output or f"{kind.folder}/{name}.yaml", kind, known, catalog)
         if missing and not stub:
             lacking = ", ".join(_described(kind, path) for path in missing)
-            click.echo(f"a {kind.name} requires {lacking}: a stub to be filled in", err=True)
+            click.echo(f"{indefinite(kind.name)} requires {lacking}: a stub to be filled in", err=True)
             if ("metadata", "source") in missing:
                 click.echo("hint: trnspec source lists the sources, trnspec new source writes one", err=True)
         if output is not None and failed and not missing:

@@ -13,6 +13,7 @@ from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.citations import Citation, citations
+from trnspec.model.ref import indefinite
 from trnspec.model.source import RANKS, Source
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
 
@@ -51,7 +52,9 @@ def command(
     if name is not None:
         chosen = graph.named(name)
         if not isinstance(chosen.spec, Source):
-            raise UnknownNameError(f"{chosen.name} is a {chosen.kind}, not a source; trnspec source lists the sources")
+            raise UnknownNameError(
+                f"{chosen.name} is {indefinite(chosen.kind)}, not a source; trnspec source lists the sources"
+            )
         sources = [n for n in sources if n is chosen]
     cited = citations(graph, {n.name for n in sources})
     if name is None and not adopted:

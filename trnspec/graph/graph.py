@@ -19,7 +19,7 @@ from trnspec.diagnostics import Location, did_you_mean, in_plugin
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Node
 from trnspec.model.kinds import BUILTIN
-from trnspec.model.ref import Ref, target_word
+from trnspec.model.ref import Ref, indefinite, target_word
 from trnspec.model.reflection import FigureShape, RefShape, figures_of, leaves, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
@@ -130,6 +130,8 @@ class Graph:
             UnknownNameError: There is none; the message lists the nearest names.
         """
         if name not in self.aliases:
+            if name in self.broken:
+                raise UnknownNameError(f"{name!r} cannot be used: {self.broken[name]} has errors", hint=_FIRST)
             hint = in_plugin(name)
             nearest = "" if hint else did_you_mean(name, self.aliases)
             hint = hint or ("" if nearest else "trnspec list shows the names")
@@ -306,6 +308,8 @@ def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
     return f"{hint}; known: {', '.join(n.name for n in known)}" if 0 < len(known) <= MOST_KNOWN else hint
 
 
+_FIRST = "fix that document first"
+
 MOST_KNOWN = 6
 """The most names that a hint lists."""
 
@@ -328,13 +332,16 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
         see: tuple[Location, ...] = ()
         if unusable:
             code, message = "TRN203", f"{kind} {ref.name!r} cannot be used: its own document has errors"
-            hint, see = "fix that document first", (Location(graph.broken[ref.name]),)
+            hint, see = _FIRST, (Location(graph.broken[ref.name]),)
         elif target_node is None:
             code, message = "TRN201", f"no {kind} is named {ref.name!r}"
-            hint = did_you_mean(ref.name, [*known, *(a for n in named for a in n.aliases)])
+            hint = in_plugin(ref.name) or did_you_mean(ref.name, [*known, *(a for n in named for a in n.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
         else:
-            code, message = "TRN202", f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
+            code, message = (
+                "TRN202",
+                f"{ref.name!r} is {indefinite(target_node.kind)}; {indefinite(kind)} is expected here",
+            )
             hint = f"known: {', '.join(known[:6])}" if known else ""
             see = (at(target_node, ("kind",), text=target_node.kind),)
         yield NodeProblem(node, Problem(code, message, place, hint, path), see)

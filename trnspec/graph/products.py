@@ -28,7 +28,9 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
         return _chips_of_cores(graph).get(node.name, frozenset())
     if isinstance(spec, Link):
         users = (graph.nodes[name] for name in graph.users.get(node.name, ()) if name in graph.nodes)
-        return frozenset[str]().union(*(chips_of(graph, user) for user in users if not isinstance(user.spec, Link)))
+        return frozenset[str]().union(
+            *(chips_of(graph, user) for user in users if not isinstance(user.spec, (Link, Power)))
+        )
     ref: Ref[Any] | None = None
     if isinstance(spec, Server):
         ref = spec.chips.chip

@@ -139,7 +139,10 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
             stated, line = {column: text or "" for column, text in cells.items()}, reader.line_num
             rows.append(MeasuredRow(line, stated, stated.get("id") or f"line {line}"))
     except csv.Error as error:
-        raise TableError(name or path, f"cannot be read: {error}", reader.reader.line_num) from error
+        fault, line = f"cannot be read: {error}", reader.reader.line_num
+        if "end of data" in fault:
+            fault, line = "a quote is not closed", text.count("\n", 0, text.replace('""', "  ").rindex('"')) + 1
+        raise TableError(name or path, fault, line) from error
     return MeasuredTable(name or str(path), columns, tuple(rows), lines)
 
 

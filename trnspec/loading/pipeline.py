@@ -126,7 +126,12 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
 def _without_doubts(problems: Iterable[Problem], errors: Iterable[Problem]) -> list[Problem]:
     """The problems without the doubts about how a value is written that has an error anyway."""
     wrong = {error.path for error in errors if error.code != "TRN102"}  # which has the path of the mapping
-    return [p for p in problems if p.code not in _DOUBTS or p.path not in wrong]
+    lines = {error.place.line for error in errors if error.code == "TRN003" and error.place}
+    return [
+        p
+        for p in problems
+        if p.code not in _DOUBTS or not (p.path in wrong or (not p.path and p.place and p.place.line in lines))
+    ]
 
 
 _DOUBTS = ("TRN050", "TRN054")

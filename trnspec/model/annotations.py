@@ -98,7 +98,7 @@ Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
 Precision = Annotated[
     str,
     Pattern(
-        r"^((?!(bf|fp|int|mxfp|nvfp|tf|uint)[0-9]+$)[a-z0-9][a-z0-9_.-]*|bf16|fp(4|6|8|16|32|64)|u?int([1-8]|16|32)|mxfp[468]|nvfp4|tf32)$",
+        r"^((?!(b?f|b?float|e|[iu]|mx|nv|fp|int|mxfp|nvfp|tf|uint)[0-9]+$)[a-z0-9][a-z0-9_.-]*|bf16|fp(4|6|8|16|32|64)|u?int([1-8]|16|32)|mxfp[468]|nvfp4|tf32)$",
         "a number format in lower case, such as bf16, fp8 or mxfp4",
     ),
 ]

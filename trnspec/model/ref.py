@@ -28,3 +28,8 @@ class Ref(Generic[T_co]):
 def target_word(target: type | None) -> str:
     """The kind that a reference expects, in a message; ``document`` if it may be of every kind."""
     return "document" if target is None or target is object else target.__name__
+
+
+def indefinite(word: str) -> str:
+    """A kind with its article, in a message."""
+    return f"{'an' if word[0] in 'AEIOU' else 'a'} {word}"

@@ -21,7 +21,7 @@ from attrs import field, frozen
 from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pattern, Rounded
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
+from trnspec.model.ref import Ref, indefinite, target_word
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
@@ -282,7 +282,7 @@ def type_words(shape: Shape) -> str:  # noqa: PLR0911  # one branch for each sha
         case FigureShape(dimension):
             return "figure" if dimension is None else dimension.word
         case RefShape(target):
-            return f"name of a {target.__name__}"
+            return f"name of {indefinite(target_word(target))}"
         case NumberShape(whole, least):
             number = "integer" if whole else "number"
             return number if least is None else f"{number} >= {least}"

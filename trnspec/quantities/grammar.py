@@ -108,9 +108,10 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
     unit = table.get(bare)
     if unit is not None:
         fixed = f"{number}{unit.separator}{bare}"
-        return QuantityError(
-            "malformed", f"{quoted(text)}: exactly one space is expected between number and unit", f'write "{fixed}"'
+        wrong = (
+            "exactly one space is expected between number and unit" if text == text.rstrip() else "it ends with a space"
         )
+        return QuantityError("malformed", f"{quoted(text)}: {wrong}", f'write "{fixed}"')
     if grouped := _GROUPS.match(text, match.start(2)):
         commas = re.sub(r"[^0-9]", ",", grouped[0])
         hint = (
@@ -129,6 +130,8 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
 
 def _number_hint(text: str) -> str:
     """The rule that a malformed number violates."""
+    if bound := re.fullmatch(r"([0-9.,]+)\+ *(\S+)", text):
+        return f'write ">={bound[1]} {bound[2]}"'
     if "," in text or "_" in text or "'" in text:
         return "commas separate groups of three digits, as in 1,299 or 13,120, or are omitted; decimals follow a point"
     if re.match(r"[^0-9]*0[xob]", text):

@@ -271,6 +271,10 @@ class UnitTable:
         if spelling in _WORDS:
             return [symbol for symbol in _WORDS[spelling] if symbol in self._index]
         folded = spelling.casefold()
+        if byte := re.fullmatch(r"(k|kilo|m|mega|g|giga|t|tera|p|peta)?(i)?bytes?(/s|/sec|ps)?", folded):
+            first = (byte[1] or "")[:1]
+            symbol = f"{first.upper() if first != 'k' or byte[2] else first}{byte[2] or ''}B{'/s' if byte[3] else ''}"
+            return [symbol] if symbol in self._index else []
         same = {unit.symbol: None for known, unit in self._index.items() if known.casefold() in (folded, folded + "s")}
         if same:
             return list(same)

@@ -205,6 +205,9 @@ def _colon(text: str, complaint: Complaint) -> Verdict | None:
     if re.search(r":[ \t]", before) or _line(text, complaint.last[0])[0] == line:
         return Verdict("TRN004", "A second colon makes this value a mapping.", complaint.at, _QUOTE_IT)
     at = line + len(before) - len(before.lstrip())
+    above = complaint.last[0]
+    if text[_line(text, above)[0] : above] == text[line:at]:
+        return Verdict("TRN004", f"A colon is missing after {show(_word(text, above))}.", above, "write 'key: value'")
     message = f"The key {show(before.strip())} continues the value of the line above, because it is indented further."
     return Verdict(
         "TRN004", message, at, "align it with the key above, or leave that key without a value", complaint.last[0]
@@ -232,7 +235,8 @@ def _collection(text: str, complaint: Complaint) -> Verdict | None:
     word = show(_word(text, complaint.at))
     start = _line(text, complaint.at)[0]
     if text[start : complaint.at].strip(" "):
-        return Verdict("TRN004", f"{word} is not allowed here.", complaint.at, _QUOTE_IT)
+        hint = "delete it, or put the value in quotes" if text[complaint.at] in "}]" else _QUOTE_IT
+        return Verdict("TRN004", f"{word} is not allowed here.", complaint.at, hint)
     kind = "a key" if complaint.context.endswith("mapping") else "an item that begins with '- '"
     message = f"{word} is not aligned with the other lines: {kind} is expected in column {column}."
     if complaint.at - start + 1 == column:

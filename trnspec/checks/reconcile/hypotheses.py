@@ -287,7 +287,7 @@ def _binary(case: Mismatch) -> Iterator[Explanation]:
     quantity, printed = case.quantity, case.printed
     if quantity.dimension is not Dimension.INFORMATION or not _spelled(quantity.unit)[1] or any(_units(case)):
         return
-    for factor in (Fraction(1000), Fraction(1, 1000)):
+    for factor in (Fraction(1000), Fraction(1, 1000)) if quantity.value else ():
         if case.fits(printed.scaled(factor)):
             meant = render(quantity.value * factor, quantity.unit, quantity.digits)
             yield Explanation("prefix", f"a factor of 1,000: {meant} was meant")

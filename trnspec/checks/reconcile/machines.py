@@ -23,6 +23,7 @@ from trnspec.loading.host.machine import Accelerator, HostMachine
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.ref import indefinite
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import render
 from trnspec.topology.compare import difference
@@ -108,7 +109,7 @@ def compare(graph: Graph, machine: HostMachine, name: str | None = None) -> Mach
     if name is not None:
         node = graph.named(name)
         if not isinstance(node.spec, Server):
-            raise UsageError(f"{node.name} is a {node.kind}; a machine is compared with a Server")
+            raise UsageError(f"{node.name} is {indefinite(node.kind)}; a machine is compared with a Server")
         return compared(node, "as requested")
     products = sorted({d.name for d in machine.devices if d.name})
     known = graph.lookup(machine.instance_type, Server) if machine.instance_type else None

@@ -428,7 +428,12 @@ def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     for path, ref, where in _references(node):
         others = about(graph, ref.name)
         # Variants of a chip share the first word of their names, such as h100.
-        if not others or others & own or any(chip.split("-")[0] in ref.name.split("-") for chip in own):
+        if (
+            graph.lookup(ref.name, Source) is None
+            or not others
+            or others & own
+            or any(chip.split("-")[0] in ref.name.split("-") for chip in own)
+        ):
             continue
         message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
         page = graph.find(ref)

@@ -201,10 +201,11 @@ def _named_after(name: str, unit: str | None, *, is_known: bool) -> Iterator[Fin
 
 @rule("TRN702", "invalid-measurement", over=Measurements, local=True)
 def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
-    """A cell that is not a number where its column has a unit, or hardware that the document does not name.
+    """A cell that is not a number where its column has a unit, degrees that do not fit, or hardware without a name.
 
     Why:
-        A cell that cannot be read would be taken for one that states nothing.
+        A cell that cannot be read would be taken for one that states nothing. The ranks of a run are its chips, or a whole
+        number for each, and each replica has a whole number of microbatches.
 
     Example:
         ```yaml
@@ -282,6 +283,16 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             expected, pattern = _FORMS.get(column.holds, ("", ""))
             if expected and is_stated(row.cells[name]) and not re.fullmatch(pattern, row.cells[name]):
                 yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected {expected}")
+        tp, pp, dp, cp, n = (_number(row, c) for c in ("tp", "pp", "dp", "cp", "n_chips"))
+        if spec.of == "train" and tp and pp and dp and n and (ranks := tp * pp * dp * (cp or 1.0)) % n and n % ranks:
+            message = (
+                f"tp {tp:g} x pp {pp:g} x dp {dp:g}{f' x cp {cp:g}' if cp else ''} = {ranks:g} ranks on {n:g} chips"
+            )
+            yield of.finding(row, "n_chips", message, "the ranks are a multiple of the chips, or a part of them")
+        batch, microbatch = _number(row, "global_batch"), _number(row, "microbatch")
+        if batch and microbatch and dp and batch % (microbatch * dp):
+            message = f"{batch:g} sequences are not a multiple of dp {dp:g} x microbatch {microbatch:g}"
+            yield of.finding(row, "global_batch", message, "correct one of the three")
         text = row.cells.get("hardware", "")
         if text and text not in named and text not in graph and text not in graph.broken:
             named.add(text)  # reported once
@@ -461,10 +472,11 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
         if (share := _number(row, "mfu_pct") or 0.0) > 100.0:
             message = f"an MFU of {share:g} % is above the peak rate"
             yield of.finding(row, "mfu_pct", message, "correct the row, or list it in spec.rejected with the reason")
-        for column, rate, cores in _rates(row):
+        for column, rate, cores in (*_rates(row), *_rate_of_step(row, node.spec, graph)):
             bound = _peak(graph, node.spec.hardware, row, cores)
             if bound is not None and rate * 1e12 > bound[0]:
                 text = f"{rate:,.6g} TFLOPS {row.cells.get('precision', '')}".strip()
+                text = f"a step of {row.cells[column]} s, at least {text}," if column == "step_time_s" else text
                 message = f"{text} is above the peak rate of {bound[1]}, {bound[0] / 1e12:,.5g} TFLOPS"
                 yield of.finding(row, column, message, "correct the row, or list it in spec.rejected with the reason")
 
@@ -477,6 +489,22 @@ def _rates(row: MeasuredRow) -> Iterator[tuple[str, float, float | None]]:
     rate, cores, lnc = (_number(row, c) for c in ("achieved", "cores", "lnc"))
     if rate is not None and row.cells.get("unit") == "TFLOPS" and cores:
         yield "achieved", rate, cores * (lnc or 1.0)
+
+
+def _rate_of_step(row: MeasuredRow, spec: Measurements, graph: Graph) -> Iterator[tuple[str, float, None]]:
+    """The least rate of a training step [TFLOPS per chip].
+
+    A step has 4 FLOP per parameter and token, even with frozen weights; a layer has two square matrices and two of its feed
+    forward at least.
+    """
+    text = row.cells.get("model", "")
+    model = graph.lookup(spec.models.get(text, text), Model)
+    count = None if model is None else model.spec.parameters
+    layers, hidden, ffn = (_number(row, c) or 0.0 for c in ("layers", "hidden", "ffn"))
+    parameters = layers * hidden * (2.0 * hidden + 2.0 * ffn) or (count and (count.active or count.total)) or 0
+    step, n, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
+    if spec.of == "train" and step and n and batch and seq:
+        yield "step_time_s", 4.0 * float(parameters) * batch * seq / step / n / 1e12, None
 
 
 def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None) -> tuple[float, str] | None:

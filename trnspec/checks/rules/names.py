@@ -19,6 +19,7 @@ from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
 from trnspec.model.quota import Quota
+from trnspec.model.ref import indefinite
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.software import Software
@@ -113,7 +114,7 @@ def repeated_item(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     data = node.document.data or {}
     for path, items in _lists(data.get("spec"), ("spec",)) if node.kind in BUILTIN else ():
         for index, item in enumerate(items):
-            if item in items[:index]:
+            if item in items[:index] and (*path, index) not in node.document.rejected:
                 see = (at(node, (*path, items.index(item))),)
                 yield Finding((*path, index), f"{item!r} is listed twice", "remove or correct one of them", see)
     first: dict[Claim, int] = {}
@@ -171,7 +172,10 @@ def name_family_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     elif node.is_of(Quota):
         for index, name in enumerate(node.spec.families):
             if (other := graph.nodes.get(name)) is not None:
-                message, path = f"{name!r} is a {other.kind}, not a family of servers", ("spec", "families", index)
+                message, path = (
+                    f"{name!r} is {indefinite(other.kind)}, not a family of servers",
+                    ("spec", "families", index),
+                )
                 yield Finding(path, message, "write the first part of the names of the servers, such as trn2")
             elif name not in (known := _families(graph)) and (hint := did_you_mean(name, known)):
                 yield Finding(("spec", "families", index), f"no server is of the family {name!r}", hint)

@@ -134,7 +134,10 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     ridge = peak.value / memory.value
     if not RIDGE[0] <= ridge <= RIDGE[1]:
         message = f"{peak} over {memory} is a ridge point of {significant(ridge, 4)} FLOP/B"
-        yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common")
+        see = (at(chip, ("spec", "peak", "dense", "bf16" if chip.spec.peak.dense.bf16 else "fp16")),)
+        yield Finding(
+            ("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common", see
+        )
 
 
 _TECHNOLOGIES = (
@@ -222,6 +225,8 @@ def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 def _misspelt(path: Path, text: str | None) -> Iterator[Finding]:
     """The finding of a text that begins with nearly, but not quite, a known word."""
+    if text and not re.search(r"[^\W\d_]", text):
+        yield Finding(path, f"{text!r} has no letters", "write the name of a technology, such as HBM3")
     word = re.match(r"[A-Za-z]*", text or "")
     known = {each.casefold() for each in _TECHNOLOGIES}
     if word and word[0].casefold() not in known:

@@ -166,14 +166,15 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
 def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:
     spec = power.spec
     subject = graph.find(spec.of)
-    yield from _misnamed(power, subject, "of", spec.of.name)
     if subject is None:
         return
     is_chip = isinstance(subject.spec, Chip)
     if chip_count(graph, subject) == 0:
         message = f"{subject.name} is a {subject.kind}, which has no chips, and so no power"
         yield Finding(("spec", "of"), message, "name a chip, a server or an UltraServer")
-    elif spec.scope is not None and is_chip is not (spec.scope in OF_PACKAGE):
+        return
+    yield from _misnamed(power, subject, "of", spec.of.name)
+    if spec.scope is not None and is_chip is not (spec.scope in OF_PACKAGE):
         allowed = " or ".join(OF_PACKAGE) if is_chip else "system or rack"
         yield Finding(("spec", "scope"), f"{spec.scope} is not a scope of a {subject.kind}", f"write {allowed}")
 

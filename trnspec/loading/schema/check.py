@@ -23,7 +23,7 @@ from trnspec.loading.values import show
 from trnspec.model.annotations import DATE_PATTERN, NAME_PATTERN
 from trnspec.model.document import API_VERSIONS, Claim
 from trnspec.model.json_schema import document_schema
-from trnspec.model.ref import target_word
+from trnspec.model.ref import indefinite, target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -123,7 +123,7 @@ def wrong_kind(kind: str, document: Document, data: Mapping[str, Any], kinds: Ma
     if not unknown or differences == 1 or (differences == 2 and nearest(unknown[0], absent)):  # one key misspelt
         return None
     listed = ", ".join(map(repr, unknown[:_KEYS])) + (", ..." if len(unknown) > _KEYS else "")
-    message = f"spec has {listed}, which a {kind} does not have"
+    message = f"spec has {listed}, which {indefinite(kind)} does not have"
     hint = f"did you mean {' or '.join(map(repr, others))}?"
     return Problem("TRN107", message, document.place(("kind",)), hint, ("kind",))
 
@@ -240,14 +240,27 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
         yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
-        # The figure is a mapping: the schema branch of mappings has the causes.
-        for inner in error.context or ():
-            if inner.schema_path and inner.schema_path[0] == 1:
-                yield from _translate(inner, spec, document, units)
+        yield from _bad_mapping(error, path, spec, document, units)
     else:
         yield _bad_value(document, path, shape, error, spec)
-        if error.instance is None and _is_required(spec, path):
-            yield from _missing_below(shape, document, path, document.place(path), path)
+
+
+def _bad_mapping(
+    error: ValidationError, path: Path, spec: type, document: Document, units: UnitTable
+) -> Iterator[Unsound]:
+    """The problems of a figure that is a mapping: the schema branch of mappings has the causes."""
+    instance = _mapping(error.instance)
+    if isinstance(unit := instance.get("unit"), str):
+        hint = f"write value: {str(instance.get('value', '')).removesuffix('.0')} {unit}"
+        place = document.place((*path, "unit"), key=True)
+        yield Unsound(Problem("TRN110", f"the unit of {_name(path)} is not in its value", place, hint, path), path)
+        return
+    inner = [each for each in error.context or () if each.schema_path and each.schema_path[0] == 1]
+    for each in inner:
+        if each.validator == "required" and any(other.validator == "additionalProperties" for other in inner):
+            yield Unsound(None, path, "value")  # the unknown key is reported
+        else:
+            yield from _translate(each, spec, document, units)
 
 
 def _unknown_key(document: Document, path: Path, key: str, known: list[str], shape: Shape | None) -> Iterator[Unsound]:
@@ -280,13 +293,9 @@ _USUAL_WORDS = {
 
 def _similar(key: str, known: Iterable[str], shape: Shape | None) -> str:
     """The hint that names the keys which another one may be meant for; empty if there is none."""
-    return _usual_word(key, shape) or did_you_mean(key, known)
-
-
-def _usual_word(key: str, shape: Shape | None) -> str:
     path = _USUAL_WORDS.get(key.casefold(), "")
     found = isinstance(shape, ObjectShape) and path and shape_at(shape.cls, tuple(path.split(".")))
-    return f"did you mean {path!r}?" if found else ""
+    return f"did you mean {path!r}?" if found else did_you_mean(key, known)
 
 
 def _member_of_group(key: str, shape: Shape | None) -> str:
@@ -354,7 +363,6 @@ def _missing(
         of_version = rule["enum"][0] if (*path, key) == ("api_version",) else ""
         hint = _addition(key, of_version or rule.get("const") or rule.get("description", ""), member)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
 
 
 def _misspelt(
@@ -372,8 +380,10 @@ def _misspelt(
 
 
 def _addition(key: str, value: str, member: Field | None) -> str:
-    """The hint for a missing key: its description, or of a reference the kind of document with an example."""
-    if member is not None and isinstance(member.shape, RefShape):
+    """The hint for a missing key: its description, the keys that it requires, or of a reference the kind of document."""
+    if member is not None and (keys := _skeleton(member.shape)) != "{}":
+        value = keys
+    elif member is not None and isinstance(member.shape, RefShape):
         value = f"the {member.expected}"
     return f"add {key}: {value}" if value else f"add {key}"
 
@@ -400,20 +410,6 @@ def _is_required(spec: type, path: Path) -> bool:
     return member is not None and member.required
 
 
-def _missing_below(
-    shape: Shape | None, document: Document, path: Path, place: Place | None, present: Path
-) -> Iterator[Unsound]:
-    """The required keys of a mapping that is missing itself, so that one run reports all that a document needs."""
-    if not isinstance(shape, ObjectShape):
-        return
-    for name, member in shape.fields.items():
-        if member.required:
-            hint = _addition(name, member.description, member)
-            message = f"{_name(path)} has no {name!r}"
-            yield Unsound(Problem("TRN102", message, place, hint, present), present, name)
-            yield from _missing_below(member.shape, document, (*path, name), place, present)
-
-
 def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any, units: UnitTable) -> Unsound:
     if value is None and _cut_number(document, document.place(path, key=True)):
         return Unsound(None, path)
@@ -422,7 +418,9 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
         if span is not None and span.end.column < span.value.column + len(text):
             message = f"the comma in {text} ends the figure {show(value)} at {dotted(path)}"
             edit = quoting(document, span.value, text) if _is_figure(text, dimension, units) else None
-            return Unsound(Problem("TRN113", message, span.value, f'quote it: "{text}"', path, edit=edit), path)
+            grouped = re.search(r",[0-9]{3}(?![0-9])", text)
+            hint = f'quote it: "{text}"' if grouped else f"write {text.replace(',', '.')}, with a point"
+            return Unsound(Problem("TRN113", message, span.value, hint, path, edit=edit), path)
     code, message, hint = "TRN103", f"{show(value)} at {dotted(path)} is not a figure", ""
     edit = None
     try:
@@ -447,7 +445,9 @@ def _is_figure(text: str, dimension: Dimension | None, units: UnitTable) -> bool
     return True
 
 
-_CUT_NUMBER = re.compile(r"(?:~ ?)?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)? ?[A-Za-z\u00b5\u03bc][A-Za-z\u00b5\u03bc/]*")
+_CUT_NUMBER = re.compile(
+    r"(?:~ ?)?[0-9]{1,3}(?:(?:,[0-9]{3})+(?:\.[0-9]+)?|,[0-9]+) ?[A-Za-z\u00b5\u03bc][A-Za-z\u00b5\u03bc/]*"
+)
 
 
 def _cut_number(document: Document, place: Place | None) -> str:
@@ -488,7 +488,11 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
     if isinstance(value, float) and hint == _IN_QUOTES and path in document.places:
         # The number does not have all digits of 1.10.
         hint = f'{hint}: "{document.text[slice(*document.extent(path)[1:])]}"'
-    if value is None and isinstance(shape, TextShape) and _begins_comment(document, document.place(path)):
+    if value is None and _is_required(spec, path):
+        hint = f"null is not a value: write {_skeleton(shape) if isinstance(shape, ObjectShape) else 'one'}"
+    place = document.place(path)
+    comment = place is not None and document.text.startswith("#", document.lines.offset(place) + 1)
+    if value is None and isinstance(shape, TextShape) and comment:
         hint = "the text after # is a comment: put the value in quotes"
     if code == "TRN105" and shape == _DATE and (meant := likely_date(str(value))):
         hint = f"write {meant}"
@@ -502,23 +506,13 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
 
 
-def _begins_comment(document: Document, place: Place | None) -> bool:
-    """Whether a ``#`` is all that is in the place of a value: ``where: #3``."""
-    return place is not None and document.text.startswith("#", document.lines.offset(place) + 1)
-
-
 _DATE = TextShape(DATE_PATTERN)
 
 
 def _text_code(error: ValidationError) -> str:
-    return "TRN103" if error.validator == "type" or _is_of_other_type(error) else "TRN105"
-
-
-def _is_of_other_type(error: ValidationError) -> bool:
-    """Whether a value is neither a text nor a whole number, where both may be written."""
-    return error.validator == "anyOf" and (
-        isinstance(error.instance, bool) or not isinstance(error.instance, (str, int))
-    )
+    # "anyOf": a text or a whole number may be written.
+    other = isinstance(error.instance, bool) or not isinstance(error.instance, (str, int))
+    return "TRN103" if error.validator == "type" or (error.validator == "anyOf" and other) else "TRN105"
 
 
 _VALUE_CODES = {
@@ -584,7 +578,11 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
     elif isinstance(shape, ListShape) or error.validator_value == "array":
         words = "a list"
     elif isinstance(shape, RefShape):
-        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {target_word(shape.target)}"
+        words = (
+            NAME_PATTERN.words
+            if isinstance(error.instance, str)
+            else f"the name of {indefinite(target_word(shape.target))}"
+        )
     elif isinstance(shape, FlagShape):
         words = "true or false"
     elif isinstance(shape, ChoiceShape):
