@@ -134,7 +134,8 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     ridge = peak.value / memory.value
     if not RIDGE[0] <= ridge <= RIDGE[1]:
         message = f"{peak} over {memory} is a ridge point of {significant(ridge, 4)} FLOP/B"
-        see = (at(chip, ("spec", "peak", "dense", "bf16" if chip.spec.peak.dense.bf16 else "fp16")),)
+        dtype = "bf16" if rate_at(chip, ("spec", "peak", "dense", "bf16")) else "fp16"
+        see = (at(chip, ("spec", "peak", "dense", dtype)),)
         yield Finding(
             ("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are common", see
         )
