@@ -92,20 +92,9 @@ def test_no_scenarios() -> None:
 def test_answers_that_differ() -> None:
     """Only answers of one unit and one kind have a ratio."""
     answers = (
-        (
-            Answer("same", 1),
-            Answer("time", 2.0, "s"),
-            Answer("rate", 1.0, "B/s", kind="ideal"),
-            Answer("one", True),
-            Answer("size", 1.0, "s"),
-        ),
-        (
-            Answer("same", 1),
-            Answer("time", 3.0, "s"),
-            Answer("rate", 2.0, "B/s", kind="estimate"),
-            Answer("size", 2.0, "B"),
-        ),
-    )
+        (Answer("same", 1), Answer("time", 2.0, "s"), Answer("rate", 1.0, "B/s", kind="ideal"), Answer("one", True), Answer("size", 1.0, "s")),
+        (Answer("same", 1), Answer("time", 3.0, "s"), Answer("rate", 2.0, "B/s", kind="estimate"), Answer("size", 2.0, "B")),
+    )  # fmt: skip
     scenario = Scenario(evaluator="training")
     found = (ScenarioOutcome("x", scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
     different, equal = changed_answers(*found)

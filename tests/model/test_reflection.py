@@ -108,31 +108,19 @@ def test_an_annotation_that_no_document_can_express_is_refused(annotation):
 @pytest.mark.parametrize(
     ("cls", "path", "shape"),
     [
-        (Chip, "memory.bandwidth", BANDWIDTH),
-        (Chip, "memory.bandwidth.value", TextShape(is_quantity=True)),
-        (Chip, "memory.bandwidth.source", RefShape(Source)),
-        (Chip, "memory.bandwidth.derived", shape_of(Text)),
-        (Chip, "memory.bandwidth.value.value", None),
-        (Chip, "memory.bandwidth.speed", None),
-        (Chip, "memory.bandwidth.0", None),
-        (Chip, "memory.stacks.count", shape_of(Count)),
+        (Chip, "memory.bandwidth", BANDWIDTH), (Chip, "memory.bandwidth.value", TextShape(is_quantity=True)),
+        (Chip, "memory.bandwidth.source", RefShape(Source)), (Chip, "memory.bandwidth.derived", shape_of(Text)),
+        (Chip, "memory.bandwidth.value.value", None), (Chip, "memory.bandwidth.speed", None),
+        (Chip, "memory.bandwidth.0", None), (Chip, "memory.stacks.count", shape_of(Count)),
         (Chip, "peak.dense.bf16", FigureShape(Dimension.FLOP_RATE)),
-        (Chip, "peak.dense.int8", FigureShape(Dimension.OP_RATE)),
-        (Chip, "cores.core", RefShape(Core)),
-        (Chip, "cores.core.name", None),
-        (Chip, "ratios.3.of", shape_of(PathText)),
-        (Chip, "ratios.first", None),
-        (Chip, "other.note", FigureShape(None)),
-        (Chip, "other.note.note", shape_of(Text)),
-        (Chip, "other.note.note.note", None),
-        (Chip, "KIND", None),
-        (Chip, "memory.", None),
-        (Sampler, "figures.0.note", shape_of(Text)),
-        (Sampler, "by_name.by_name.size", shape_of(Count)),
-        (Sampler, "either", EitherShape((NumberShape(whole=True), TextShape()))),
-        (Sampler, "either.0", None),
+        (Chip, "peak.dense.int8", FigureShape(Dimension.OP_RATE)), (Chip, "cores.core", RefShape(Core)),
+        (Chip, "cores.core.name", None), (Chip, "ratios.3.of", shape_of(PathText)), (Chip, "ratios.first", None),
+        (Chip, "other.note", FigureShape(None)), (Chip, "other.note.note", shape_of(Text)),
+        (Chip, "other.note.note.note", None), (Chip, "KIND", None), (Chip, "memory.", None),
+        (Sampler, "figures.0.note", shape_of(Text)), (Sampler, "by_name.by_name.size", shape_of(Count)),
+        (Sampler, "either", EitherShape((NumberShape(whole=True), TextShape()))), (Sampler, "either.0", None),
     ],
-)
+)  # fmt: skip
 def test_the_shape_at_a_path(cls, path, shape):
     (steps,) = spread(path)
     assert shape_at(cls, steps) == shape

@@ -29,7 +29,7 @@ POINTS = Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r
 DOTS = Chart("roofline", "dots", (Panel(ChartAxis("x", log=True), ChartAxis("y", log=True), (ROOF, POINTS)),))
 
 
-LONG = "a name of more than forty-four letters, which is wrapped at spaces"
+LONG = "a name that has more than forty letters, forty-four, is wrapped at spaces"
 ENDS = Points("faint", (2025.5, 2026.1), (1.0, 2.0), ((2025.2, 2025.9), UNKNOWN), ((0.5, None), (2.0, 2.0)), faint=True)
 YEARS = ChartAxis("date", dates=True), ChartAxis("value", zero=True)
 CELLS = HeatMap(((1.0, 10.0), (100.0, None)), (("1", "10"), ("100", "-")), "time", log=True, low_is_better=True)
@@ -57,7 +57,8 @@ def artists(name: str, *, dark: bool) -> str:
         f"text {t.get_text()!r} {rounded([*t.get_position(), t.get_size()])} {t.get_color()}" for t in figure.texts
     ]
     for axes in figure.axes:
-        lines.append(f"axes {axes.get_title('left')!r} {rounded([*axes.get_xlim(), *axes.get_ylim()])}")
+        sides = [side for side, spine in axes.spines.items() if spine.get_visible()]
+        lines.append(f"axes {axes.get_title('left')!r} {rounded([*axes.get_xlim(), *axes.get_ylim()])} {sides}")
         for axis in (axes.xaxis, axes.yaxis):
             words = [t.get_text() for t in axis.get_ticklabels()]
             lines.append(f"axis {axis.get_label_text()!r} {axis.get_scale()} {rounded(axis.get_ticklocs())} {words}")

@@ -73,25 +73,13 @@ def _look_alikes() -> tuple[FabricGraph, FabricGraph]:
         (Ring(12).build(), Ring(11).build(), "12 chips against 11"),
         (FabricGraph(2, (Edge(0, 2),), 1), FabricGraph(2, (Edge(0, 1),), 0), "1 switches against 0"),
         (Ring(12).build(), Chain(12).build(), "12 links against 11"),
-        (
-            Ring(6).build(),
-            FabricGraph(6, tuple(Edge(a, b) for a, b in ((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)))),
-            "1 connected parts against 2",
-        ),
-        (
-            FabricGraph(4, (Edge(0, 1), Edge(1, 2), Edge(2, 3))),
-            FabricGraph(4, (Edge(0, 1), Edge(0, 2), Edge(0, 3))),
-            "links at the chips: 2 with 1, 2 with 2 against 3 with 1, 1 with 3",
-        ),
+        (Ring(6).build(), FabricGraph(6, tuple(Edge(a, b) for a, b in ((0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)))), "1 connected parts against 2"),
+        (FabricGraph(4, (Edge(0, 1), Edge(1, 2), Edge(2, 3))), FabricGraph(4, (Edge(0, 1), Edge(0, 2), Edge(0, 3))), "links at the chips: 2 with 1, 2 with 2 against 3 with 1, 1 with 3"),
         (Torus((8, 8)).build(), Torus((4, 16)).build(), "the farthest chips are 8 hops apart against 10"),
-        (
-            Torus((3, 8)).build(),
-            Torus((4, 6)).build(),
-            "the chips at 0, 1, 2, ... hops from a chip are (1, 4, 6, 6, 5, 2) against (1, 4, 7, 7, 4, 1)",
-        ),
+        (Torus((3, 8)).build(), Torus((4, 6)).build(), "the chips at 0, 1, 2, ... hops from a chip are (1, 4, 6, 6, 5, 2) against (1, 4, 7, 7, 4, 1)"),
         (*_look_alikes(), "chips, links, degrees and hops agree, but no renumbering takes one to the other"),
     ],
-)
+)  # fmt: skip
 def test_the_reason_in_one_sentence(a: FabricGraph, b: FabricGraph, says: str) -> None:
     assert difference(a, b) == says
     assert difference(a, a) == ""
