@@ -29,7 +29,7 @@ POINTS = Points("", (2.0, 2.001, 50.0), (2.0, 2.001, 10.0), labels=("p", "q", "r
 DOTS = Chart("roofline", "dots", (Panel(ChartAxis("x", log=True), ChartAxis("y", log=True), (ROOF, POINTS)),))
 
 
-LONG = "a name that has more than forty letters, forty-four, is wrapped at spaces"
+LONG = "a name that has more than forty letters, on-and-on, which is wrapped at spaces"
 ENDS = Points("faint", (2025.5, 2026.1), (1.0, 2.0), ((2025.2, 2025.9), UNKNOWN), ((0.5, None), (2.0, 2.0)), faint=True)
 YEARS = ChartAxis("date", dates=True), ChartAxis("value", zero=True)
 CELLS = HeatMap(((1.0, 10.0), (100.0, None)), (("1", "10"), ("100", "-")), "time", log=True, low_is_better=True)

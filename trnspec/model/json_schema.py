@@ -296,9 +296,8 @@ def example_of(shape: Shape, text: str) -> Any:
         try:
             return int(text) if shape.whole else float(text)
         except ValueError:
-            number = "an integer" if shape.whole else "a number"
-            hint = "" if shape.whole else "; declare a quantity with a unit as a figure type such as Capacity"
-            raise ValueError(f"the example {text!r} is not {number}{hint}") from None
+            number = "a number; declare a quantity with a unit as a figure type such as Capacity"
+            raise ValueError(f"the example {text!r} is not {'an integer' if shape.whole else number}") from None
     if isinstance(shape, FlagShape):
         return text == "true"
     return text
