@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import ROOT
 from trnspec import errors
-from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest, unknown_name
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
 from trnspec.yaml import Place
 
@@ -82,6 +82,8 @@ def test_nearest_names(word, words, found):
     result = nearest(word, words)
     assert (len(result) if isinstance(found, int) else result) == found
     assert set(result) <= set(words)
+    hint = f"; did you mean {' or '.join(map(repr, result))}?" if result else ""
+    assert f"there is none{hint}" == str(unknown_name("there is none", word, words))
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, unique_by=str.casefold), st.data())
