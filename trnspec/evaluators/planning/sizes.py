@@ -48,7 +48,7 @@ def sized(problem: FleetProblem, plan: fleets.FleetPlan) -> fleets.FleetPlan | N
         return best is not None
 
     count = plan.pools[0][1]
-    low = max(1, math.ceil(count * plan.state.rate / plan.fleet.slower(*factors).saturation * (1.0 - 1e-9)))
+    low = math.ceil(count * plan.state.rate / plan.fleet.slower(*factors).saturation * (1.0 - 1e-9))
     systems = least(meets, min(low, count), LARGEST * count)
     return None if systems is None else found[systems]
 
