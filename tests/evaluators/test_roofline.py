@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.engine import everything
 from tests.support.rules import document, graph, source
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
@@ -32,3 +33,9 @@ def test_products_of_narrow_types_are_written_in_16_bit(dtype: str, sparse: bool
     found = evaluate("roofline", CATALOG, on="part", matmul="64x128x256", dtype=dtype, sparse=sparse)
 
     assert found["traffic"] == (64 * 128 + 128 * 256) * size + 64 * 256 * result
+
+
+def test_the_rates_of_networks_are_not_used() -> None:
+    found = evaluate("roofline", Catalog(everything()), on="dgx-h200*2", dtype="bf16")
+
+    assert {("h200", "peak.dense.bf16"), ("h200", "memory.bandwidth")} == {(f.of, f.at) for f in found.figures_used}
