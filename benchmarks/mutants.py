@@ -181,8 +181,8 @@ def package_of(module: str) -> str:
 
 def own_tests(module: str) -> list[str]:
     """The files of the tests of a module."""
-    file = Path("tests") / Path(module).relative_to("trnspec")
-    return sorted(str(f.relative_to(ROOT)) for f in (ROOT / file.parent).glob(f"test_{file.stem}*.py"))
+    file = Path("tests") / Path(module).with_suffix("").relative_to("trnspec")
+    return sorted(str(f.relative_to(ROOT)) for f in (ROOT / file.parent).glob(f"test_{file.name}*.py"))
 
 
 @cache

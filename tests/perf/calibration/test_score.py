@@ -72,6 +72,7 @@ def test_every_row_is_scored_or_skipped(kind: str) -> None:
         if each.skipped:
             continue
         assert each.part in PARTS
+        assert ("B" if each.part == "memory" else "s") == each.unit
         assert each.ideal
         together = [
             each.calibrated, each.low, each.high, each.calibration or None, None if each.kind == "ideal" else "",

@@ -134,6 +134,16 @@ def test_zero_in_print():
     assert found == [120, 31.40625, 16.640625, 1.875]
 
 
+def test_bytes_of_a_parameter_by_optimizer():
+    """With its gradient and its states; those with 16-bit weights keep a master copy, but for adam-bf16."""
+    assert {name: o.weight_bytes + o.grad_bytes + o.state_bytes for name, o in OPTIMIZERS.items()} == {
+        "adam": 16, "adam-fp32-grads": 18, "adam-fp32": 16, "adam-fsdp": 16, "adam-bf16": 8, "adam-8bit": 10, "sgd-momentum": 12,
+    }  # fmt: skip
+    assert {n for n, o in OPTIMIZERS.items() if o.master and o.weight_bytes == 2} == {*OPTIMIZERS} - {
+        "adam-fp32", "adam-fsdp", "adam-bf16",
+    }  # fmt: skip
+
+
 def test_cache_is_split_by_heads_and_then_repeated():
     shares = [1.0, 0.5, 0.25, 0.125, 0.125, 0.125]
     whole = kv_cache(LLAMA_3_70B, 4096.0, 8.0)
