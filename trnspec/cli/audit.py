@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import click
@@ -16,8 +16,10 @@ from trnspec.api import registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, SourceValue, audit
 from trnspec.checks.reconcile.hints import shown
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
+from trnspec.checks.reconcile.machines import MachineComparison, PropertyRow, compare
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
+from trnspec.cli.audit_pages import list_unprinted
 from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
@@ -35,15 +37,13 @@ from trnspec.cli.render import (
 )
 from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import UsageError
+from trnspec.graph.currency import Age, ages, limit
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import claims_at
+from trnspec.loading.host import neuron_ls, nvidia_smi
+from trnspec.loading.host.machine import HostMachine, HostText
 from trnspec.model.reflection import dotted
 from trnspec.text_table import Block, Cell, Column, TextTable, escape, plural, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.checks.reconcile.machines import MachineComparison
-    from trnspec.graph.currency import Age
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.host.machine import HostMachine
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
 _LABEL = max(map(len, _VERDICTS))
@@ -113,8 +113,6 @@ def command(
         sys.exit(int(_compare(known, modes["host"], names[0] if names else None, format_)))
     documents, paths = _split(known, names)
     if modes["pages"] is not None:
-        from trnspec.cli.audit_pages import list_unprinted
-
         sys.exit(int(list_unprinted(known, modes["pages"], documents, paths, format_)))
     if modes["stale"]:
         _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_, full=full)
@@ -397,9 +395,6 @@ def machine(file: str) -> HostMachine:
     Raises:
         UsageError: It cannot be read, or is not the output of neuron-ls or nvidia-smi.
     """
-    from trnspec.loading.host import neuron_ls, nvidia_smi
-    from trnspec.loading.host.machine import HostText
-
     if file == "-":
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
@@ -417,8 +412,6 @@ def _compare(graph: Graph, file: str, name: str | None, format_: str) -> bool:
     Raises:
         UsageError: The description cannot be read, or the document is not a server.
     """
-    from trnspec.checks.reconcile.machines import compare
-
     result = compare(graph, machine(file), name)
     emit(format_, lambda: _machine_page(result), lambda: _machine_rows(result), lambda: _about_machine(result))
     return result.differs
@@ -467,8 +460,6 @@ def _shown(text: str | None) -> str | None:
 
 
 def _machine_rows(result: MachineComparison) -> TextTable:
-    from trnspec.checks.reconcile.machines import PropertyRow
-
     names = [field.name for field in attrs.fields(PropertyRow)]
     return table(names, [attrs.astuple(row) for row in result.rows])
 
@@ -509,8 +500,6 @@ def _list_stale(
     Raises:
         UsageError: The limit is not one.
     """
-    from trnspec.graph.currency import ages, limit
-
     most, today = limit(older_than), date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
     known = [age for age in ages(graph, today, documents) if is_at(age.at, paths)]
     stale = sorted((age for age in known if age.months > most), key=lambda age: (-age.months, age.name, age.at))

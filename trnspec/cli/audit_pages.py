@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from trnspec.checks.credit import OUTCOMES, credited
 from trnspec.checks.reconcile.overview import is_at
 from trnspec.cli.render import emit, width
+from trnspec.graph.graph import Graph
 from trnspec.text_table import Column, plural, table, wrapped
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trnspec.graph.graph import Graph
 
 _COLUMNS = (
     Column("document", keep=True),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path as FilePath
 
 import click
 
+from trnspec.api import validate
+from trnspec.atomic_write import write
+from trnspec.checks.baseline import accepting
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.help import NamedPath, documented
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
 
 
 @documented(
@@ -31,10 +31,6 @@ def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -
     folder; without it, all catalogs are checked, as by trnspec validate. A waiver with a reason in the document is the
     better way to accept a single finding.
     """
-    from trnspec.api import validate
-    from trnspec.atomic_write import write
-    from trnspec.checks.baseline import accepting
-
     baseline = accepting(validate(paths, settings=here(catalogs), every=True), file)
     write({file: baseline.text().encode("utf-8")})
     click.echo(f"{file}: {plural(sum(baseline.findings.values()), 'finding')} accepted")

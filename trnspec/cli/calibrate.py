@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from trnspec.cli.calibrate_fit import run
+from trnspec.cli.calibrate_import import command as import_
 from trnspec.cli.common import catalogs_option
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, documented, option
@@ -20,8 +22,6 @@ class _Calibrate(GroupedCommand):
     ) -> click.Context:
         """The context of the command that the arguments are for."""
         if args[:1] == ["import"]:
-            from trnspec.cli.calibrate_import import command as import_
-
             return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
@@ -129,6 +129,4 @@ def command(files: tuple[str, ...], **options: Any) -> None:
 
     trnspec calibrate import writes DATA.csv from logs and result files, see its --help.
     """
-    from trnspec.cli.calibrate_fit import run
-
     run(files, options)

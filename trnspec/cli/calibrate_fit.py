@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve, frozen
@@ -31,6 +31,7 @@ from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
 from trnspec.perf.calibration.fits.fit import INPUTS, FitModel, Fitted, Holdout, fit, for_chip, splits
 from trnspec.perf.calibration.fits.kernels import fit_kernels
+from trnspec.perf.calibration.fits.prior import FitPrior
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.measured.case import Skipped
@@ -43,9 +44,6 @@ from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.transfer import CHIPS, beyond
 from trnspec.perf.lowering.calibrated import nearest
 from trnspec.yaml import Document, read_file, read_text
-
-if TYPE_CHECKING:
-    from trnspec.perf.calibration.fits.prior import FitPrior
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""

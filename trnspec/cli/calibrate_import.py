@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 import click
 
+from trnspec.atomic_write import write
 from trnspec.cli.help import documented, option
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, WARMUP, imported, table, unstated
@@ -57,8 +58,6 @@ _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
 @option("--out FILE", "Output", "Write to this file.")
 def command(format_: str, file: str, settings: tuple[str, ...], warmup: int | None, out: str | None) -> None:
     """See ``help``."""
-    from trnspec.atomic_write import write
-
     if warmup is not None and not FORMATS[format_].steps:
         raise UsageError(f"--warmup: {format_} has no steps; it is an option of training logs")
     given = _given(settings)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trnspec.perf.calibration.document import printed, printed_learned
-
-if TYPE_CHECKING:
-    from trnspec.perf.calibration.fits.fit import Fitted, Holdout
-    from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.fits.fit import Fitted, Holdout
+from trnspec.perf.calibration.measured.case import Skipped
 
 HELD_OUT = {"model": "rows", "chip": "chips", "framework": "frameworks"}
 """The group that cross-validation holds out: the rows of a model, or those of a chip."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from trnspec.checks.reconcile.hints import sentence
+from trnspec.checks.reconcile.judge import Judgement, judge
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents, path_list
 from trnspec.cli.help import documented
 from trnspec.cli.render import colored, emit, format_option, width
+from trnspec.evaluation.amounts import spaced
 from trnspec.text_table import Block, Cell, Column, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.checks.reconcile.judge import Judgement
 
 
 @documented(
@@ -36,9 +36,6 @@ def command(name: str, figure: str, value: str, format_: str, **options: Any) ->
     parts. VALUE is a quantity with its unit, or a count. The exit status is 0 if the value agrees, also after rounding,
     and 1 if it differs.
     """
-    from trnspec.checks.reconcile.judge import judge
-    from trnspec.evaluation.amounts import spaced
-
     graph = graph_for(name, **options)
     result = judge(graph, graph.named(name), figure, spaced(value))
     heads = ("name", "figure", "value", "verdict", "source", "date", "where")
@@ -52,8 +49,6 @@ _VERDICT = {"agrees": "agrees", "rounded": "rounded", "differs": "rejected"}
 
 
 def _page(result: Judgement) -> Sequence[Block]:
-    from trnspec.checks.reconcile.hints import sentence
-
     computed = f", {result.formula}" if result.formula else ""
     known = f"{result.at} of {result.name} is {result.value}{computed}"
     off = f"; {result.says} is {result.factor:.4g}x that" if result.outcome == "differs" and result.factor else ""

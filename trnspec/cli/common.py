@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from trnspec.api import graph, load
+from trnspec.atomic_write import write
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.help import option
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.rewriting import TextFile
-    from trnspec.loading.settings import Settings
+from trnspec.graph.graph import Graph
+from trnspec.loading.index import shipped_graph
+from trnspec.loading.rewriting import TextFile, write_texts
+from trnspec.loading.settings import Settings
+from trnspec.plugins.entry_points import installed
+from trnspec.plugins.selection import chosen
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,8 +46,6 @@ def catalog_option(command: F) -> F:
 
 def working_graph(catalog: str | None) -> Graph:
     """The graph of the shipped catalog, those of the settings, and that of ``--catalog``."""
-    from trnspec.api import graph
-
     return graph([catalog] if catalog else [], settings=here())
 
 
@@ -75,8 +76,6 @@ def rewrite(
     Returns:
         Whether it was written.
     """
-    from trnspec.loading.rewriting import write_texts
-
     for file, text in (*changes, *((file, "") for file in removed)) if diff or check else ():
         done = verb if text else "delete"
         click.echo(file.diff(text) if diff else f"would {done} {file.file}", nl=not diff)
@@ -94,8 +93,6 @@ def write_new(file: str | None, make: Callable[[], str]) -> None:
     Raises:
         UsageError: The file exists.
     """
-    from trnspec.atomic_write import write
-
     if file is not None and FilePath(file).exists():
         raise UsageError(f"{file} exists; remove it, or name another file")
     text = make()
@@ -114,12 +111,8 @@ def load_catalog(
     overlay: str | None = None,
 ) -> Catalog:
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
-    from trnspec.catalog.catalog import Catalog
-
     if edition is None and as_of is None and overlay is None:
         return Catalog(graph_for(catalog=catalog))
-    from trnspec.api import load
-
     # An edition is complete: the catalogs that settings name are not added to it.
     settings = here() if edition is None else None
     return load([catalog] if catalog else [], edition=edition, as_of=as_of, overlay=overlay, settings=settings)
@@ -141,23 +134,16 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
         for name in names:
             loaded[name]  # a catalog of another date has the reason why it lacks a document
         return loaded.graph
-    from trnspec.plugins.entry_points import installed
-    from trnspec.plugins.selection import chosen
-
     paths, settings = [catalog] if catalog else [], here()
 
     def load_all() -> Graph:
         # Imported here, because the API imports what checking needs.
-        from trnspec.api import graph
-
         return graph(paths, settings=settings)
 
     only = chosen().only
     if paths or settings.catalogs or not (only == () or (only is None and not installed())):
         known = load_all()
     else:
-        from trnspec.loading.index import shipped_graph
-
         known = shipped_graph(load_all)
     for name in names:
         known.named(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve, frozen
@@ -17,19 +17,18 @@ from trnspec.cli.render import emit, fitted, format_option, full_option, numbers
 from trnspec.cli.show import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated
+from trnspec.graph.quotes import quotes
 from trnspec.graph.totals import Total, chips, sums
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.reflection import dotted, is_extensive, spread
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Interval, render
 from trnspec.quantities.units import UNITS, Dimension, Unit
 from trnspec.text_table import Block, Cell, Column, Number, TextTable, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @frozen
@@ -190,8 +189,6 @@ def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[
         numbers = [Fraction(c[0]) for c in counts if c is not None]
         text = ", ".join(f"{n} of {node.name}" for n, node in zip(numbers, nodes, strict=True))
         return numbers, f"Per chip: divided by the number of chips, {text}."
-    from trnspec.graph.quotes import quotes
-
     quoted = [{q.type: q for q in reversed(quotes(graph, n) if n.kind == "Server" else ())} for n in nodes]
     types = [type_ for type_ in ("on-demand", "capacity-block", "spot") if all(type_ in each for each in quoted)]
     if not types:

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 import attrs
 import click
@@ -16,17 +15,16 @@ from trnspec.api import load, registry
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.diff import Change, Differences, DiffSide, ratio_text
 from trnspec.catalog.versions.editions import is_name
+from trnspec.catalog.versions.git import files
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import SCREEN, VERDICTS, colored, formats, full_option, is_colored, versioned_json, width
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
 from trnspec.loading.pipeline import link, load_document
+from trnspec.plugins.api import Registry
 from trnspec.text_table import Block, Column, markdown, rendered, table, wrapped
 from trnspec.yaml import Document, read_file, read_text
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Registry
 
 
 @documented(
@@ -189,8 +187,6 @@ def of_revision(revision: str, folder: str) -> Catalog:
     Raises:
         UsageError: Git does not know the revision, or it has no documents.
     """
-    from trnspec.catalog.versions.git import files
-
     known = registry()
     texts = files(revision, folder, FilePath.cwd())
     # Hidden folders are skipped, as in a catalog on disk.

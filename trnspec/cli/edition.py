@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 import click
 
+from trnspec.api import validate
 from trnspec.catalog.versions import editions
+from trnspec.checks.credit import OUTCOMES, credited
 from trnspec.cli.help import CommandGroup, documented, option
 from trnspec.cli.render import formats, show, versioned_json
 from trnspec.errors import EditionError
+from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped
 from trnspec.text_table import table
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
 
 _CATALOG = option("--catalog DIR root", "Catalog", "Use the editions of this catalog instead of the shipped one.")
 
@@ -72,8 +72,6 @@ def freeze(name: str, pages: str | None, root: str | None) -> None:
     same contents again changes nothing, other contents are rejected. With --pages the edition has the result of the audit
     of its sources.
     """
-    from trnspec.api import validate
-
     editions.named(name)
     checked = validate([root] if root else [])
     if not checked.report.ok:
@@ -124,10 +122,6 @@ def verify(name: str | None, root: str | None) -> None:
 
 def _audit(graph: Graph, pages: FilePath) -> dict[str, int]:
     """Numbers of values that the pages print at the named line, elsewhere, and not at all."""
-    from collections import Counter
-
-    from trnspec.checks.credit import OUTCOMES, credited
-
     printed = Counter(credit.printed for credit in credited(graph, pages))
     return {"values": printed.total(), **{outcome: printed[outcome] for outcome in OUTCOMES}}
 

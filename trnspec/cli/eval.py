@@ -6,13 +6,16 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import Any
 
 import click
 from attrs import asdict, evolve
 
+from trnspec.api import registry
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
+from trnspec.cli.eval_csv import flat, many, ranked
 from trnspec.cli.help import (
     BRIEF,
     CommandGroup,
@@ -27,14 +30,17 @@ from trnspec.cli.help import (
 from trnspec.cli.render import emit, format_option, print_sections, show, table_options, versioned_json, width
 from trnspec.cli.request import EvalRequest, analysis_options
 from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.charts import chart, sweep_chart
 from trnspec.evaluation.inputs import Input, docstring, inputs
+from trnspec.evaluation.measures import measure
+from trnspec.evaluation.page import markdown_page, page
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
+from trnspec.evaluation.sweeps import combinations, expanded, heading, sections
+from trnspec.output.reporters.evaluation import refusal, sentence
+from trnspec.plots.chart import check
+from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, TextTable, csv, table
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Evaluator
-
 
 MOST = 10_000
 """The maximum number of combinations of a sweep."""
@@ -100,8 +106,6 @@ class Evaluators(CommandGroup):
 
 
 def _known() -> Mapping[str, Evaluator]:
-    from trnspec.api import registry
-
     return registry().evaluators
 
 
@@ -183,8 +187,6 @@ def evaluator_command(
     @option("--table TITLE", "Output", "The table that --format csv prints.")
     def run(format_: str, **options: Any) -> None:
         if options["plot"] is not None:
-            from trnspec.plots.chart import check
-
             check(options["plot"])
         if options["table"] is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
@@ -321,8 +323,6 @@ def _values(one: Input, text: str) -> Iterator[Any]:
     parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text)]
     if len(parts) > 1 and not all(parts):
         raise UsageError(f"{one.name}: {text!r} has an empty value between its commas")
-    from trnspec.evaluation.sweeps import expanded
-
     for part in parts:
         is_word = one.choices and one.type is str
         for each in [part] if is_word else expanded(part, one.name, numeric=one.type in (int, float)):
@@ -335,8 +335,6 @@ def _one(request: EvalRequest, format_: str) -> None:
     def evaluation() -> Evaluation:
         found = request.evaluation()
         if request.plot is not None:
-            from trnspec.evaluation.charts import chart
-
             chart([found]).save(request.plot)
         return found
 
@@ -374,9 +372,6 @@ def print_evaluation(
         columns: The columns of the page.
         shown: Other arguments of :func:`~trnspec.evaluation.page.page`: ``catalog``, ``options``, ``full``.
     """
-    from trnspec.evaluation.page import markdown_page, page
-    from trnspec.output.reporters.evaluation import refusal, sentence
-
     context = shown.get("options", {})
     try:
         evaluation = evaluate()
@@ -406,12 +401,6 @@ def with_commands(suggestions: Sequence[Suggestion], context: Mapping[str, Any])
 
 
 def _sweep(request: EvalRequest, format_: str) -> None:
-    from math import prod
-
-    from trnspec.cli.eval_csv import flat, many, ranked
-    from trnspec.evaluation.measures import measure
-    from trnspec.evaluation.sweeps import combinations, heading, sections
-    from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given, varied = request.evaluator, request.given, request.varied
     count = prod(map(len, varied.values()))
@@ -421,8 +410,6 @@ def _sweep(request: EvalRequest, format_: str) -> None:
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
     if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):
-        from trnspec.evaluation.charts import sweep_chart
-
         sweep_chart(rows).save(request.plot)
     if format_ == "json":
         rows_ = [

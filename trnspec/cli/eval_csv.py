@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
+from trnspec.cli.request import EvalRequest
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation
@@ -16,9 +17,6 @@ from trnspec.evaluation.sweeps import FigureValue, Row
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, TextTable, table
-
-if TYPE_CHECKING:
-    from trnspec.cli.request import EvalRequest
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""

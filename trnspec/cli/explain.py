@@ -6,7 +6,6 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,12 +16,11 @@ from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option, versioned_json, width
 from trnspec.diagnostics import Code, did_you_mean, present_id
 from trnspec.errors import UsageError
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import Field, field_at, fields_of, summary
 from trnspec.plugins.api import Kind, Registry
+from trnspec.quantities.units import UnitTable
 from trnspec.text_table import Column, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.model.reflection import Field
-    from trnspec.quantities.units import UnitTable
 
 _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
 """A line that is not wrapped: of a list, a table or code, or a heading."""
@@ -67,9 +65,6 @@ def _page(known: Registry, topic: str, format_: str) -> str | None:
     names = (name.lower(), name.lower().removesuffix("s"))
     kind = next((k for k in known.kinds.values() if k.name.lower() in names), None)
     if name.lower() == "figure":  # its long form, as if it was a kind
-        from trnspec.model.figure import Figure
-        from trnspec.plugins.api import Kind
-
         kind = Kind("Figure", "", Figure)
     if kind is None:
         return None
@@ -135,8 +130,6 @@ def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:
     Raises:
         UsageError: The kind has no such field.
     """
-    from trnspec.model.reflection import field_at, fields_of, summary
-
     cls: type | None = kind.spec
     if path:
         field = field_at(kind.spec, tuple(path.split(".")))
@@ -184,8 +177,6 @@ def _field_lines(field: Field, path: str, table: UnitTable, indent: str, *, most
 
 
 def _no_field(kind: Kind, path: str) -> str:
-    from trnspec.model.reflection import field_at, fields_of
-
     above = path.rpartition(".")[0]
     parent = field_at(kind.spec, tuple(above.split(".")))
     cls = kind.spec if not above else parent.cls if parent is not None else None

@@ -7,11 +7,14 @@ from typing import Any
 
 import click
 
+from trnspec.atomic_write import write
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import FormatName
 from trnspec.cli.help import GroupedCommand, NamedPath, documented, option
 from trnspec.errors import UsageError
+from trnspec.output.exporters import export, export_all, exporter
+from trnspec.output.exporters.exported import markdown
 
 _FORMAT = FormatName(exports=True)
 
@@ -64,10 +67,6 @@ def command(format_: str, name: str | None, output: FilePath | None, use: dict[s
     be assumed is an error that lists published alternatives for --use; --overlay can supply it. See
     docs/reference/exports.md.
     """
-    from trnspec.atomic_write import write
-    from trnspec.output.exporters import export, export_all, exporter
-    from trnspec.output.exporters.exported import markdown
-
     if name is None:
         if use:
             raise UsageError("--use needs the NAME of a document")

@@ -7,9 +7,13 @@ from pathlib import Path as FilePath
 
 import click
 
+from trnspec.api import load_documents, registry, select
+from trnspec.catalog.versions.git import is_committed
+from trnspec.checks.fixes import fix
 from trnspec.cli.common import catalogs_option, check_options, here, rewrite
 from trnspec.cli.help import documented
 from trnspec.diagnostics import Severity
+from trnspec.loading.rewriting import TextFile, read_as_text
 
 
 @documented(
@@ -33,11 +37,6 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     empty: it is invalid until they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are
     left, 1 findings are left, or --check or --diff finds a change.
     """
-    from trnspec.api import load_documents, registry, select
-    from trnspec.catalog.versions.git import is_committed
-    from trnspec.checks.fixes import fix
-    from trnspec.loading.rewriting import TextFile, read_as_text
-
     known, settings = registry(), here(catalogs)
     settings.verify(known.codes)
     fixed = fix(load_documents(select(paths, known, settings), known), known, settings, is_committed)

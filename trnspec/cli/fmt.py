@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
+from trnspec.api import registry
 from trnspec.cli.common import check_options, here, rewrite
 from trnspec.cli.help import documented
 from trnspec.errors import UsageError
+from trnspec.loading.rewriting import documents_of, formatted
+from trnspec.plugins.api import Kind
 from trnspec.yaml import ReadingLimits, read_text
 from trnspec.yaml.layout import LayoutError
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind
 
 
 @documented(
@@ -35,9 +34,6 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
     is printed. YAML files of other programs are skipped. Exit status: 0, or 1 if --check or
     --diff finds a file to change, or if a file cannot be formatted.
     """
-    from trnspec.api import registry
-    from trnspec.loading.rewriting import documents_of, formatted
-
     kinds = registry().kinds
     if "-" in paths:
         if len(paths) > 1 or check or diff:
@@ -72,8 +68,6 @@ def _reason(name: str, text: str, error: LayoutError) -> str:
 
 def _stream(kinds: Mapping[str, Kind]) -> int:
     """Format standard input; the exit status."""
-    from trnspec.loading.rewriting import formatted
-
     text = sys.stdin.buffer.read(ReadingLimits().bytes + 1).decode("utf-8", "replace") if sys.stdin is not None else ""
     try:
         click.echo(formatted(text, kinds), nl=False)

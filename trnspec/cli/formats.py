@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from trnspec.plugins.api import Exporter, Registry, Reporter
 from trnspec.plugins.selection import ONLY, REPORT, TRACEBACK
 from trnspec.text_table import visible
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from trnspec.plugins.api import Exporter, Registry, Reporter
 
 
 @contextmanager
@@ -78,7 +75,5 @@ class FormatName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002  # click passes it
         """The names that begin so, with their summaries."""
-        from click.shell_completion import CompletionItem
-
         formats = self.formats(ctx).values()
         return [CompletionItem(f.name, help=f.summary) for f in formats if f.name.startswith(incomplete)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve
 
+from trnspec.api import registry
+from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.figure_column import figure_column
 from trnspec.catalog.newest import documents_in_order, is_driver_name, newest_first
 from trnspec.catalog.system_table import main_figures, system_table, systems
@@ -19,10 +21,12 @@ from trnspec.cli.render import emit, fitted, format_option, full_option, table_o
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import words
+from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import quotes
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.kinds import LISTS
 from trnspec.model.link import Link
@@ -31,14 +35,9 @@ from trnspec.model.quotes import Power, Price
 from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
+from trnspec.plugins.api import Kind
 from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Kind
 
 _FIGURES: dict[type, dict[str, str]] = {
     Core: {"version": "version", "SBUF": "sbuf.capacity", "PSUM": "psum.capacity"},
@@ -109,8 +108,6 @@ def _titles(graph: Graph) -> TextTable:
 
 def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> Sequence[Block]:
     """The systems on a screen, then the number of other documents by kind."""
-    from trnspec.api import registry
-
     listed = systems(graph, nodes)
     names = {n.name for n in listed}
     folders = {k.name: k.folder for k in registry().kinds.values()}
@@ -140,8 +137,6 @@ def _listed(listing: TextTable, chosen: Kind, after: Sequence[Block], *, full: b
 
 
 def _kind(name: str) -> Kind:
-    from trnspec.api import registry
-
     kinds = registry().kinds
     names = {name.lower(): kinds[LISTS.get(k.name, k.name)] for k in kinds.values() for name in (k.folder, k.name)}
     if name.lower() not in names:

@@ -6,23 +6,34 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import asdict
 
+from trnspec._version import __version__
+from trnspec.atomic_write import write
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
+from trnspec.cli.progress import bar
 from trnspec.cli.render import formats, show
 from trnspec.errors import UnknownNameError, UsageError
+from trnspec.measure.collectives import collectives
+from trnspec.measure.device import Device, chip_of, device_of
+from trnspec.measure.kernels import Cells, attention, copies, gemms
+from trnspec.measure.layer import layers
+from trnspec.measure.shapes import FULL, SMALL
+from trnspec.measure.tables import TableOrigin, completed, files
+from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.server import Server
 from trnspec.text_table import Column, plural, table
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
     from trnspec.measure.comparison import ComparedRows
-    from trnspec.measure.device import Device
-    from trnspec.measure.kernels import Cells
     from trnspec.perf.calibration.measured.case import Skipped
 
 PARTS = ("gemm", "copy", "attention", "layer", "collective")
@@ -80,14 +91,7 @@ def command(**options: Any) -> None:
     versions, which `trnspec validate`, `trnspec eval accuracy --data` and `trnspec calibrate` read, and a comparison with the
     figures of the chip and the calibration in use.
     """
-    from datetime import UTC, datetime
-
-    from trnspec._version import __version__
-    from trnspec.atomic_write import write
     from trnspec.measure.comparison import compare
-    from trnspec.measure.device import chip_of, device_of
-    from trnspec.measure.tables import TableOrigin, completed, files
-    from trnspec.model.annotations import NAME_PATTERN
 
     if not re.fullmatch(NAME_PATTERN.regex, options["name"]):
         raise UsageError(f"--name: {options['name']!r} is not {NAME_PATTERN.words}")
@@ -115,8 +119,6 @@ def command(**options: Any) -> None:
 
 
 def _server(catalog: Catalog, name: str | None) -> str:
-    from trnspec.model.server import Server
-
     if name is None:
         return ""
     known = next((n.name for n in catalog.graph.of(Server) if name in (n.name, *n.metadata.aliases)), None)
@@ -136,12 +138,6 @@ def _check_free(folder: FilePath, options: Mapping[str, Any]) -> None:
 
 def _measured(device: Device, options: Mapping[str, Any]) -> dict[str, list[Cells]]:
     """The rows of each kind."""
-    from trnspec.cli.progress import bar
-    from trnspec.measure.collectives import collectives
-    from trnspec.measure.kernels import attention, copies, gemms
-    from trnspec.measure.layer import layers
-    from trnspec.measure.shapes import FULL, SMALL
-
     shapes = SMALL if options["small"] or device.kind == "cpu" else FULL
     parts = options["only"] or PARTS
     functions = {"gemm": gemms, "copy": copies, "attention": attention, "layer": layers}
@@ -197,8 +193,6 @@ def _json(  # the parts of the document
     skipped: Sequence[Skipped],
     written: Sequence[FilePath],
 ) -> str:
-    from attrs import asdict
-
     return json.dumps(
         {
             "device": {"kind": device.kind, "name": device.name, "count": device.count, "facts": dict(device.facts)},

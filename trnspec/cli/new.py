@@ -6,19 +6,27 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve
+from click.shell_completion import CompletionItem
 
+from trnspec.api import load_documents, select
 from trnspec.atomic_write import write
-from trnspec.cli.common import write_new
+from trnspec.checks.runner import check
+from trnspec.cli.common import here, write_new
 from trnspec.cli.formats import known as registry_of
 from trnspec.cli.help import CommandGroup, GroupedCommand, documented, new_option, option
 from trnspec.cli.render import report_findings
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.errors import UsageError
+from trnspec.loading.forms.price_rows import list_text, with_rows
+from trnspec.loading.pipeline import load_document
+from trnspec.loading.structure import plain_spec
+from trnspec.model.document_text import document_text, stub_text
 from trnspec.model.figure import Figure
+from trnspec.model.key_order import key_order
 from trnspec.model.ref import indefinite
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -37,13 +45,11 @@ from trnspec.model.reflection import (
     spread,
     summary,
 )
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from trnspec.model.transformers.model import Model
-    from trnspec.plugins.api import Kind, Registry
-    from trnspec.yaml import Path
+from trnspec.model.transformers.huggingface.config import read_config
+from trnspec.model.transformers.huggingface.registry import imported
+from trnspec.model.transformers.model import Model
+from trnspec.plugins.api import Kind, Registry
+from trnspec.yaml import Path, read_file, read_text
 
 
 class Kinds(CommandGroup):
@@ -106,8 +112,6 @@ def model_(  # the parameters above
     The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
     the note of the document says so. A key that may matter and is not known is an error.
     """
-    from trnspec.model.transformers.huggingface.config import read_config
-    from trnspec.model.transformers.huggingface.registry import imported
 
     def document() -> str:
         config = read_config(file, sys.stdin.read() if file == "-" else None)
@@ -124,9 +128,6 @@ _FIRST = ("form", "layers", "hidden", "vocabulary", "context", "positions", "emb
 
 def model_document(spec: Model, *, name: str, title: str, source: str | None = None, notes: Sequence[str]) -> str:
     """The document of a model; fields that have their default are left out."""
-    from trnspec.loading.structure import plain_spec
-    from trnspec.model.document_text import document_text
-
     metadata = {"name": name, "title": title} | ({"source": source} if source else {})
     if notes:
         metadata["note"] = " ".join(note if note.endswith(".") else f"{note}." for note in notes)
@@ -269,8 +270,6 @@ def _is_sourced(kind: Kind) -> bool:
 
 
 def _completed_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    from click.shell_completion import CompletionItem
-
     assert isinstance(ctx.command, KindCommand)
     fields = ((dotted(path), field) for path, field in fields_below(ctx.command.kind.spec))
     return [CompletionItem(f"{p}=", help=f.description) for p, f in fields if p.startswith(incomplete) and not f.cls]
@@ -343,9 +342,6 @@ class Draft:
                 self._prompt(path)
 
     def _prompt(self, path: Path) -> None:
-        from trnspec.loading.pipeline import load_document
-        from trnspec.yaml import read_text
-
         shape = shape_in_document(self.kind.spec, path)
         assert shape is not None
         while True:
@@ -358,8 +354,6 @@ class Draft:
 
     def text(self) -> str:
         """The text of the document."""
-        from trnspec.model.document_text import document_text
-
         metadata = self.data["metadata"]
         data = self._ordered({**self.data, "metadata": {"title": metadata.get("name", ""), **metadata}}, ())
         return document_text(self.kind.name, data["metadata"], data["spec"], api_version=self.kind.api_version)
@@ -372,10 +366,6 @@ class Draft:
 
     def written(self, file: str | None) -> tuple[str, str]:
         """The text to write and its name: of the document, of a price as a row of the list in a file or of a new list."""
-        from trnspec.loading.forms.price_rows import list_text, with_rows
-        from trnspec.loading.pipeline import load_document
-        from trnspec.yaml import read_file, read_text
-
         text, name = self.text(), self.data["metadata"]["name"]
         node = load_document(read_text(text), self.known).node if self.kind.name == "Price" else None
         if node is None:  # also for a price that is wrong, which is reported
@@ -385,8 +375,6 @@ class Draft:
 
     def stub(self) -> str:
         """The text of the document, with what is missing as comments."""
-        from trnspec.model.document_text import stub_text
-
         data = self._ordered(self.data, ())
         required = ("name", "title", *(("source",) if _is_sourced(self.kind) else ()))
         metadata = {**dict.fromkeys(required), **data["metadata"]}
@@ -395,8 +383,6 @@ class Draft:
 
     def _ordered(self, value: Any, path: Path) -> Any:
         """Values in the order of the classes, those with numbers as keys as lists."""
-        from trnspec.model.key_order import key_order
-
         if not isinstance(value, dict):
             return value
         inner = {key: self._ordered(each, (*path, key)) for key, each in value.items()}
@@ -419,8 +405,6 @@ def _missing(cls: type, given: Any, path: Path) -> Iterator[Path]:
 
 def _value(text: str, shape: Shape) -> Any:
     """The value of a text as YAML; words, figures and dates are texts, and a list needs no brackets."""
-    from trnspec.yaml import read_text
-
     is_mapping = text.startswith("{")
     if isinstance(shape, (TextShape, ChoiceShape, RefShape, FigureShape)) and not is_mapping:
         return text
@@ -448,13 +432,6 @@ def on_terminal() -> bool:
 
 def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str | None) -> bool:
     """Check the document among those of the catalogs, and print what is found; true if that includes errors."""
-    from trnspec.api import load_documents, select
-    from trnspec.checks.runner import check
-    from trnspec.cli.common import here
-    from trnspec.diagnostics import Severity
-    from trnspec.loading.pipeline import load_document
-    from trnspec.yaml import read_text
-
     folder = FilePath(file).parent
     roots = [FilePath(catalog)] if catalog else []
     # The catalog that the file is written into: the folder above that of its kind.

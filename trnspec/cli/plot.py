@@ -7,20 +7,30 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from trnspec.api import evaluate
+from trnspec.atomic_write import write
+from trnspec.catalog.charts import ComparisonRow, comparison
+from trnspec.catalog.charts import history as drawn
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
+from trnspec.cli.compare import compared
 from trnspec.cli.complete import documents, figure_of_document
 from trnspec.cli.help import CommandGroup, NamedPath, documented, option
-from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from trnspec.evaluation.sweeps import Row
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.plots.chart import Chart
+from trnspec.cli.show import importance
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.charts import chart, sweep_chart
+from trnspec.evaluation.figure_path import figure_path
+from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.sweeps import Row
+from trnspec.graph.facts import facts
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Node
+from trnspec.output.exporters.svg import Groups, export
+from trnspec.plots.chart import Chart, check
+from trnspec.text_table import Number
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,8 +58,6 @@ def _chart(name: str, *examples: tuple[str, str], **more: Any) -> Callable[[Call
         @documented(name, *examples, of=command, **more)
         @wraps(make)
         def draw(*, output: FilePath, dark: bool, **given: Any) -> None:
-            from trnspec.plots.chart import check
-
             check(output)
             make(**given).save(output, dark=dark)
             click.echo(f"wrote {output}", err=True)
@@ -95,8 +103,6 @@ def _of_evaluations(kind: str, evaluator: str, file: str, summary: str) -> None:
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
     def plot(files: tuple[str, ...]) -> Chart:
-        from trnspec.evaluation.charts import chart, sweep_chart
-
         read = [_read(file, evaluator) for file in files]
         rows = [row for some in read for row in some]
         return sweep_chart(rows, kind) if len(read) == 1 and len(rows) > 1 else chart([e for _, e in rows], kind)  # type: ignore[misc]
@@ -112,9 +118,6 @@ def _read(file: str, evaluator: str) -> list[Row]:
     Raises:
         UsageError: The file does not have the output of ``trnspec eval --format json``.
     """
-    from trnspec.errors import RefusalError
-    from trnspec.evaluation.result import Evaluation
-
     expected = f"{file}: the output of trnspec {evaluator} --format json is expected"
     try:
         text = sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8")
@@ -172,9 +175,6 @@ def roofline(
 
     Values are those of trnspec eval roofline. With --model, the parts of the model are dots on the line of each chip.
     """
-    from trnspec.api import evaluate
-    from trnspec.evaluation.charts import chart
-
     catalog = load_catalog(**options)
     workload = {} if model is None else {"model": model, "phase": phase, "batch": batch, "seq": seq}
     return chart([evaluate("roofline", catalog, on=c, dtype=dtype, **workload) for c in dict.fromkeys(chips)])
@@ -243,9 +243,6 @@ def history(figure: str, path: str | None, **options: Any) -> Chart:
     FIGURE is a document and a path, such as trainium2.memory.bandwidth; PATH may be an argument of its own, as for trnspec
     source.
     """
-    from trnspec.catalog.charts import history as drawn
-    from trnspec.evaluation.figure_path import figure_path
-
     graph = load_catalog(**options).graph
     place = figure_path(graph, figure if path is None else f"{figure}.{path}")
     return drawn(graph, place.node, place.at)
@@ -269,9 +266,6 @@ _MOST = 10
 @catalog_options
 def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **options: Any) -> Chart:
     """Ratios of documents to a baseline, the first NAME by default; figures that are equal are not drawn."""
-    from trnspec.catalog.charts import comparison
-    from trnspec.cli.compare import compared
-
     graph = graph_for(*names, **options)
     nodes, base = compared(graph, names, baseline)
     most = None if full else _MOST
@@ -279,10 +273,7 @@ def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **optio
 
 
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
-    from trnspec.catalog.charts import ComparisonRow
     from trnspec.cli.compare import in_one_unit, ratio_of, rows
-    from trnspec.cli.show import importance
-    from trnspec.text_table import Number
 
     result = []
     every = rows(graph, nodes)
@@ -302,8 +293,6 @@ def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
 
 
 def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
-    from trnspec.graph.facts import facts
-
     stated = {(f.source, f.as_of) for node in nodes for f in facts(graph, node) if f.source}
     return [f"{name} ({date})" if date else name for name, date in sorted(stated)]
 
@@ -332,9 +321,6 @@ def topology(name: str, highlight: str | None, output: FilePath, **options: Any)
 
     SVG only; colours follow the light or dark mode of the viewer. It does not need the extra plot.
     """
-    from trnspec.atomic_write import write
-    from trnspec.output.exporters.svg import export
-
     if output.suffix.lower() != ".svg":
         raise UsageError(f"{output.name}: a topology is drawn as .svg only")
     graph = graph_for(name, **options)
@@ -344,7 +330,6 @@ def topology(name: str, highlight: str | None, output: FilePath, **options: Any)
 
 
 def _groups(graph: Graph, name: str, text: str) -> Any:
-    from trnspec.output.exporters.svg import Groups
     from trnspec.perf.lowering.lower import lower
 
     degree, _, ranks = text.partition("=")

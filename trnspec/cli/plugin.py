@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint
 from os.path import realpath
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import asdict, evolve
 
+from trnspec.api import plugins, validate
+from trnspec.checks.runner import failed_rule
 from trnspec.cli.help import CommandGroup, documented, option
 from trnspec.cli.render import formats, show, versioned_json
-from trnspec.plugins.scaffold.writer import KINDS
+from trnspec.diagnostics import Severity
+from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import inputs
+from trnspec.loading.files import documents_in
+from trnspec.plugins.api import Function, Plugin, loaded
+from trnspec.plugins.discovery import FAULTY, OK, Discovery, Record, limit, summary
+from trnspec.plugins.entry_points import imported
+from trnspec.plugins.failures import described
+from trnspec.plugins.scaffold.writer import KINDS, write
 from trnspec.text_table import Column, table
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Function, Plugin
-    from trnspec.plugins.discovery import Discovery, Record
 
 
 @click.group("plugin", cls=CommandGroup)
@@ -38,8 +45,6 @@ def list_(format_: str) -> None:
     For the plugins that are used, every function they name is imported and their catalogs are checked. The status is
     faulty where an import fails or a document has an error.
     """
-    from trnspec.api import plugins
-
     records = _examined(plugins())
     if format_ == "json":
         click.echo(versioned_json({"plugins": [asdict(r) for r in records]}))
@@ -59,8 +64,6 @@ def list_(format_: str) -> None:
 
 def _examined(discovery: Discovery) -> list[Record]:
     """The records, with the faults that only an import of every function and a check of every document can find."""
-    from trnspec.plugins.discovery import FAULTY, OK, summary
-
     used = {p.name: p for p in discovery.plugins[1:]}
     of_documents = _faults_of_documents(discovery)
     records: list[Record] = []
@@ -75,15 +78,6 @@ def _examined(discovery: Discovery) -> list[Record]:
 
 def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
     """The functions a plugin names that cannot be imported, or are not what they should be."""
-    from importlib.metadata import EntryPoint
-
-    from trnspec.errors import UsageError
-    from trnspec.evaluation.inputs import inputs
-    from trnspec.plugins.api import loaded
-    from trnspec.plugins.discovery import limit
-    from trnspec.plugins.entry_points import imported
-    from trnspec.plugins.failures import described
-
     functions: list[tuple[str, str, Function]] = [
         (what, each.name, function)
         for what, values in (
@@ -116,12 +110,6 @@ def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
 
 def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     """By plugin, the errors in its documents and its rules that raise; settings hide none of them."""
-    from trnspec.api import validate
-    from trnspec.checks.runner import failed_rule
-    from trnspec.diagnostics import Severity
-    from trnspec.errors import UsageError
-    from trnspec.loading.files import documents_in
-
     used = discovery.plugins[1:]
     roots = [(c.resolve(), p.name) for p in used for c in p.catalogs]
     rules = {r.code.id: p.name for p in used for r in p.rules}
@@ -168,8 +156,6 @@ def new(name: str, kind: str, into: str) -> None:
 
     NAME consists of lower-case letters, digits and hyphens. The new folder is DIR/trnspec-NAME; it must not exist.
     """
-    from trnspec.plugins.scaffold.writer import write
-
     folder = write(name, kind, FilePath(into))
     click.echo(f"{folder}: a plugin with tests. Next:\n")
     click.echo(f"  pip install --editable '{folder}[test]'\n  python -m pytest {folder}\n  trnspec plugin list")

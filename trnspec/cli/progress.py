@@ -6,12 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from trnspec.evaluation.progress import Report
+from trnspec.evaluation.progress import Report
 
 _UPDATE = 0.1
 """Seconds between two updates."""

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trnspec.catalog.figure_column import figure_column
+from trnspec.catalog.query.run import Result
+from trnspec.catalog.views import DocumentView
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import path_list
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, width
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated, figures
+from trnspec.graph.values import PathValue
 from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.catalog.query.run import Result
-    from trnspec.catalog.views import DocumentView
-    from trnspec.graph.graph import Graph
-    from trnspec.graph.values import PathValue
 
 
 @documented(

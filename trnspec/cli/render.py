@@ -7,11 +7,13 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json import dumps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from trnspec.cli.help import option
+from trnspec.diagnostics import Report
+from trnspec.output.reporters import render, use_color
 from trnspec.quantities.amount import Amount
 from trnspec.text_table import (
     Block,
@@ -25,9 +27,6 @@ from trnspec.text_table import (
     sections_in_markdown,
     wrapped,
 )
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Report
 
 FORMATS = ("text", "json", "csv", "markdown")
 
@@ -145,16 +144,12 @@ def numbers(value: object) -> tuple[Cell, ...]:
 
 def is_colored(*, err: bool = False) -> bool:
     """True if standard output or error shows colours: a terminal, unless NO_COLOR or FORCE_COLOR is set."""
-    from trnspec.output.reporters import use_color
-
     stream = sys.stderr if err else sys.stdout
     return stream is not None and use_color(stream, os.environ)
 
 
 def report_findings(checked: Report, texts: Mapping[str, str]) -> None:
     """Print a report on standard error."""
-    from trnspec.output.reporters import render
-
     color = is_colored(err=True)
     click.echo(render(checked, "text", color=color, texts=texts), err=True, color=color)
 

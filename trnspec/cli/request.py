@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import redirect_stdout
+from pathlib import Path as FilePath
+from typing import Any
 
+import click
 from attrs import evolve, frozen
 
+from trnspec.atomic_write import write
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.complete import figure_of_document
 from trnspec.cli.help import new_option
+from trnspec.cli.progress import bar
 from trnspec.errors import UsageError
+from trnspec.evaluation.analysis import solve
+from trnspec.evaluation.progress import reported
+from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.runner import as_mapping
+from trnspec.evaluation.sweeps import figure_axes, from_options, with_figures
 from trnspec.plugins.api import Evaluator
-
-if TYPE_CHECKING:
-    import click
-
-    from trnspec.evaluation.result import Evaluation
 
 
 def analysis_options(*, traced: bool) -> list[click.Option]:
@@ -141,9 +146,6 @@ class EvalRequest:
         texts = [text for text in self.vary if "=" in text]
         if not texts:
             return {}
-        from trnspec.evaluation.runner import as_mapping
-        from trnspec.evaluation.sweeps import figure_axes, from_options
-
         return figure_axes(self.catalog.graph, from_options(texts), as_mapping(self.assume))
 
     @property
@@ -153,30 +155,20 @@ class EvalRequest:
         Raises:
             UsageError: An assumption is not ``PATH=VALUE``.
         """
-        from trnspec.evaluation.runner import as_mapping
-
         assume = {"assume": as_mapping(self.assume)} if self.assume else {}
         return assume | ({"use_claims": True} if self.use_claims else {})
 
     def evaluation(self, combination: Mapping[str, Any] = {}) -> Evaluation:
         """The evaluation of one combination of a sweep, with the analysis; what it prints goes to standard error."""
-        from contextlib import redirect_stdout
-
-        from trnspec.cli.progress import bar
-        from trnspec.evaluation.progress import reported
-
         with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
             return self._evaluation(combination)
 
     def _evaluation(self, combination: Mapping[str, Any]) -> Evaluation:
         from trnspec.evaluation.runner import run, traced
-        from trnspec.evaluation.sweeps import with_figures
 
         inputs = with_figures({**self.given, **self.inputs}, combination)
         arguments = (self.evaluator, self.provider, self.catalog, inputs)
         if self.target is not None:
-            from trnspec.evaluation.analysis import solve
-
             return solve(*arguments, self.target, *self._solved)
         if self.sensitivity is not None:
             from trnspec.evaluation.analysis import sensitivity
@@ -201,9 +193,6 @@ def _as_json(data: Mapping[str, Any]) -> bytes:
 
 
 def _write(files: Mapping[str, bytes]) -> None:
-    from pathlib import Path as FilePath
-
-    from trnspec.atomic_write import write
 
     try:
         write({FilePath(name): content for name, content in files.items()})

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import asdict
 
+from trnspec.api import evaluator, registry
+from trnspec.catalog.catalog import Catalog
+from trnspec.checks.rules.scenarios import invalid_scenario
+from trnspec.checks.runner import check_node, document_errors
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import answer_table, flat, ranked
 from trnspec.cli.help import documented, option
@@ -19,15 +24,22 @@ from trnspec.cli.render import (
     table_options,
     versioned_json,
 )
+from trnspec.diagnostics import Report, Severity
 from trnspec.errors import RefusalError, TrnspecError, UsageError
+from trnspec.evaluation.measures import measure
+from trnspec.evaluation.runner import run
+from trnspec.evaluation.sweeps import sections
+from trnspec.graph.graph import Graph
+from trnspec.loading.pipeline import link, load_document
+from trnspec.loading.settings import Settings
+from trnspec.model.document import Node
+from trnspec.model.scenarios import Scenarios
+from trnspec.output.reporters.evaluation import cells, refusal
 from trnspec.text_table import Block, TextTable, csv, table
+from trnspec.yaml import read_file
 
 if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.scenarios import ScenarioOutcome
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.model.scenarios import Scenarios
 
 
 def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str] | None) -> tuple[str, str] | None:  # noqa: ARG001  # click passes it
@@ -72,7 +84,6 @@ def command(  # one parameter for each option
     scenario has an answer. Exit status 2: wrong usage, or an invalid file.
     """
     from trnspec.evaluation.scenarios import rows
-    from trnspec.evaluation.sweeps import sections
 
     if diff and only:
         raise UsageError("--diff names the scenarios to evaluate; it cannot be combined with --only")
@@ -103,15 +114,6 @@ def command(  # one parameter for each option
 
 def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     """The scenarios of a file; the findings of an invalid one go to standard error, and the command ends."""
-    from trnspec.api import registry
-    from trnspec.checks.rules.scenarios import invalid_scenario
-    from trnspec.checks.runner import check_node, document_errors
-    from trnspec.diagnostics import Report, Severity
-    from trnspec.loading.pipeline import link, load_document
-    from trnspec.loading.settings import Settings
-    from trnspec.model.scenarios import Scenarios
-    from trnspec.yaml import read_file
-
     known = registry()
     loaded = load_document(read_file(file), known)
     node = loaded.node
@@ -130,10 +132,7 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
 
 
 def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> ScenarioOutcome:
-    from contextlib import redirect_stdout
 
-    from trnspec.api import evaluator
-    from trnspec.evaluation.runner import run
     from trnspec.evaluation.scenarios import ScenarioOutcome, given, resolve
 
     scenario = resolve(node.spec, name)
@@ -150,8 +149,6 @@ def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> ScenarioOutc
 
 def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str, str]) -> str:
     """Heading of all scenarios: title, shared inputs, catalog."""
-    from trnspec.evaluation.measures import measure
-
     shared = [f"{name} {measure(value)}" for name, value in common.items() if value is not None]
     source = [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items()]
     parts = [node.metadata.title, f"all: {', '.join(shared)}" if shared else "", ", ".join(source)]
@@ -159,8 +156,6 @@ def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str,
 
 
 def _json(node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], chosen: Mapping[str, str], **more: Any) -> None:
-    from trnspec.output.reporters.evaluation import refusal
-
     scenarios: list[dict[str, Any]] = []
     for outcome in outcomes:
         given, found = outcome.scenario, outcome.result
@@ -174,8 +169,6 @@ def _json(node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], chosen: Ma
 
 def _flat(outcomes: Sequence[ScenarioOutcome]) -> TextTable:
     """One row for each scenario: what it gives, the answers in base units, and why there are none."""
-    from trnspec.output.reporters.evaluation import cells
-
     records = []
     for outcome in outcomes:
         scenario, result = outcome.scenario, outcome.result

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 import click
 
+from trnspec.api import registry
+from trnspec.atomic_write import write
 from trnspec.cli.complete import offering
 from trnspec.cli.formats import known as registry_of
 from trnspec.cli.help import NamedPath, documented, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
-
-    from trnspec.plugins.api import Kind, Registry
+from trnspec.loading.files import schemas
+from trnspec.model.json_schema import combined_schema, document_schema
+from trnspec.model.kinds import BUILTIN
+from trnspec.plugins.api import Kind, Registry
 
 
 @documented(
@@ -42,14 +44,10 @@ def command(kind: str | None, folder: FilePath | None, *, modeline: bool, combin
     write the schemas to a folder and name one there:
     "# yaml-language-server: $schema=../schemas/chip.schema.json". trnspec lsp needs neither.
     """
-    from trnspec.api import registry
-
     known = registry()
     if combined:
         if kind is not None or folder is not None or modeline:
             raise UsageError("--combined is for all kinds; leave out KIND, --all and --modeline")
-        from trnspec.model.json_schema import combined_schema
-
         specs = {name: (each.spec, each.api_versions) for name, each in known.kinds.items()}
         click.echo(_json(combined_schema(specs, known.units)), nl=False)
     elif modeline:
@@ -77,8 +75,6 @@ def _kind(known: Registry, name: str) -> Kind:
 
 
 def _text(kind: Kind, known: Registry) -> str:
-    from trnspec.model.json_schema import document_schema
-
     return _json(document_schema(kind.name, kind.spec, known.units, kind.api_versions))
 
 
@@ -87,9 +83,6 @@ def _json(schema: dict[str, Any]) -> str:
 
 
 def _modeline(kind: Kind) -> str:
-    from trnspec.loading.files import schemas
-    from trnspec.model.kinds import BUILTIN
-
     if kind.name not in BUILTIN:
         name = kind.name.lower()
         raise UsageError(
@@ -99,8 +92,6 @@ def _modeline(kind: Kind) -> str:
 
 
 def _write(folder: FilePath, known: Registry) -> None:
-    from trnspec.atomic_write import write
-
     files = {folder / f"{kind.name.lower()}.schema.json": _text(kind, known).encode() for kind in known.kinds.values()}
     write(files)
     click.echo(f"wrote {len(files)} schemas to {folder}", err=True)

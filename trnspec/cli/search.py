@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
+from trnspec.api import evaluator
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command, print_evaluation
+from trnspec.cli.eval_csv import table_of
 from trnspec.cli.help import BRIEF, GroupedCommand, NamedPath, documented, former_option, new_option, option
+from trnspec.cli.progress import bar
 from trnspec.cli.render import format_option, full_option
+from trnspec.cli.request import EvalRequest
 from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import bound, fields_of
+from trnspec.evaluation.progress import SearchExecution, distributed, reported
+from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.runner import applied, as_mapping, under_assumptions
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.cli.request import EvalRequest
-    from trnspec.evaluation.result import Evaluation
     from trnspec.evaluators.searching.files import PartResult
     from trnspec.evaluators.searching.space import Search
 
@@ -61,8 +67,6 @@ class _SearchCommand(click.Group):
 
 def evaluator_search() -> GroupedCommand:
     """The command of the evaluator, with the options of parts."""
-    from trnspec.api import evaluator
-
     command = evaluator_command(*evaluator("search"), extra=_options(), around=_around)
     command.help = f"{command.help}\n\ntrnspec search merge combines the results of parts, see its --help."
     return command
@@ -78,8 +82,6 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
     if options["part"] is not None or options["results"] is not None:
         _write_part(request, options)
         return
-    from trnspec.evaluation.progress import SearchExecution, distributed
-
     with _executor(options["workers"], options["dask"]) as (executor, parts):
         how = SearchExecution(executor, parts, interruptible=True)
         with distributed(how):
@@ -128,8 +130,6 @@ def _ignore_interrupts() -> None:
 
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
-    from trnspec.cli.progress import bar
-    from trnspec.evaluation.progress import SearchExecution, distributed, reported
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.space import reduced
 
@@ -171,8 +171,6 @@ def _search(request: EvalRequest) -> tuple[Search, dict[str, Any]]:
 
 
 def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[str, Any]) -> Search:
-    from trnspec.evaluation.inputs import bound, fields_of
-    from trnspec.evaluation.runner import applied
     from trnspec.evaluators.searching.question import SearchQuestion
     from trnspec.evaluators.searching.space import search_of
 
@@ -209,8 +207,6 @@ def merge(
     FILES are results that trnspec search --part wrote, or folders of them. The catalog is that of the parts, unless options
     choose another. A result that is truncated, or missing, is an error; --redo evaluates it again.
     """
-    from trnspec.cli.eval_csv import table_of
-    from trnspec.evaluation.runner import as_mapping, under_assumptions
     from trnspec.evaluators.searching.files import headers, merged, save
     from trnspec.evaluators.searching.report import report
 

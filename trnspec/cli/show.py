@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import frozen
@@ -13,18 +13,15 @@ from trnspec.cli.complete import documents
 from trnspec.cli.help import documented, option
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, numbers, width
 from trnspec.graph.facts import Fact, facts, group, joined
+from trnspec.graph.graph import Graph
 from trnspec.graph.quotes import quoted_facts
+from trnspec.graph.totals import Sum, sums
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, TextTable, plural, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.graph.totals import Sum
-    from trnspec.model.document import Node
-
 
 _Row = tuple[Cell, ...] | str
 
@@ -182,8 +179,6 @@ def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     if isinstance(node.spec, Chip):
         return ()
     # A chip has no totals, so that its page does not import the classes of servers.
-    from trnspec.graph.totals import sums
-
     return sums(graph, node)
 
 

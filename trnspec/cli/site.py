@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 import click
 
+from trnspec.api import evaluate
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import CommandGroup, NamedPath, documented, option
 from trnspec.errors import library
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
+from trnspec.site.build import build, write_site
+from trnspec.site.planner import cases
+from trnspec.site.serve import server
 
 
 @click.group("site", cls=CommandGroup)
@@ -44,10 +46,6 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     There is a table of all documents with filters, ratios and comparisons, a page for each document and source, the
     audit, the topologies, and plans for common questions. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
     """
-    from trnspec.api import evaluate
-    from trnspec.site.build import build, write_site
-    from trnspec.site.planner import cases
-
     library("jinja2", "site")  # before anything is computed
     catalog = load_catalog(**options)
     names = [node.name for node in catalog.graph] if plans else []
@@ -68,8 +66,6 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
 )
 def serve_(folder: FilePath, port: int) -> None:
     """Serve a site that trnspec site build wrote, to programs of this machine only, until interrupted."""
-    from trnspec.site.serve import server
-
     with server(folder, port) as listening:
         click.echo(f"http://127.0.0.1:{listening.server_port}/index.html; Ctrl-C stops it", err=True)
         try:

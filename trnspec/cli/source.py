@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +13,10 @@ from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.citations import Citation, citations
+from trnspec.model.document import Node
 from trnspec.model.ref import indefinite
 from trnspec.model.source import RANKS, Source
 from trnspec.text_table import Block, Cell, Column, TextTable, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 
 @documented(

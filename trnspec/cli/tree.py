@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import frozen
@@ -15,16 +15,14 @@ from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option, width
 from trnspec.errors import UsageError
 from trnspec.graph import composition
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import sums, total
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core, Engine, Engines
+from trnspec.model.document import Node
 from trnspec.model.parts import PartCount, has_parts
 from trnspec.model.reflection import ObjectShape, leaves, value_at
 from trnspec.text_table import Block, Cell, TextTable, table, wrapped
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @frozen

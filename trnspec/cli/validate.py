@@ -9,25 +9,29 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import click
 
 from trnspec.api import plugins, validate
+from trnspec.checks.baseline import read, without
+from trnspec.checks.runner import Checked
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import FormatName
 from trnspec.cli.help import NamedPath, documented, option
+from trnspec.cli.render import show
 from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.files import SUFFIXES, documents_among, documents_in, root_of
 from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
+from trnspec.loading.store import DocumentStore
 from trnspec.output.reporters import render, use_color
-
-if TYPE_CHECKING:
-    from trnspec.checks.runner import Checked
-    from trnspec.loading.store import DocumentStore
+from trnspec.output.reporters.common import tally
+from trnspec.output.reporters.text import findings
+from trnspec.text_table import escape
 
 
 @documented(
@@ -129,12 +133,9 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     checked = validate(paths, settings=settings, registry=plugins().registry, every=True)
     stale: list[str] = []
     if baseline is not None:
-        from trnspec.checks.baseline import read, without
-
         checked, stale = without(checked, read(baseline), settings)
     if table:
         from trnspec.catalog.system_table import contents
-        from trnspec.cli.render import show
 
         show(contents(checked.graph))
         click.echo()
@@ -180,8 +181,6 @@ _SETTLED = 0.1
 
 def watch(paths: tuple[str, ...], given: Settings, interval: float) -> NoReturn:
     """Check documents whenever they change; print the findings that are new, and those that are resolved."""
-    from trnspec.loading.store import DocumentStore
-
     known = plugins().registry
     kinds = [kind.folder for kind in known.kinds.values()]
     named = [FilePath(p) for p in paths or (".",)]
@@ -245,9 +244,6 @@ def _checked(named: Iterable[FilePath], given: Settings, store: DocumentStore) -
         settings = here().merged(given)
         files = list(documents_among((p for p in named if p.exists()), store.registry.kinds, settings.catalogs))
         if not files:
-            from trnspec.checks.runner import Checked
-            from trnspec.graph.graph import Graph
-
             click.echo("there is no document", err=True)
             return Checked(Graph({}), Report(()), {})  # the findings of documents that were removed are resolved
         return validate(files, settings=settings, registry=store.registry, store=store)
@@ -258,10 +254,6 @@ def _checked(named: Iterable[FilePath], given: Settings, store: DocumentStore) -
 
 def _report(checked: Checked, before: Counter[tuple[str, ...]], changed: str) -> Counter[tuple[str, ...]]:
     """Print what is new and what is resolved; all present findings."""
-    from trnspec.output.reporters.common import tally
-    from trnspec.output.reporters.text import findings
-    from trnspec.text_table import escape
-
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     now: Counter[tuple[str, ...]] = Counter(map(_key, checked.report.diagnostics))
     rest, fresh = Counter(before), []
