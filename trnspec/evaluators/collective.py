@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from trnspec.evaluation.amounts import exact, spaced
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
-from trnspec.evaluators.collective_model import of_collective
+from trnspec.evaluators.collective_model import counted
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
@@ -22,11 +22,12 @@ from trnspec.perf.collectives.library import Launch, Timed
 from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, PlanTime, fastest, stage_of, time_plan
 from trnspec.perf.experts import byte_time, exchange
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL, collective_time, machine
 from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 from trnspec.perf.lowering.machine import group as by_level
+from trnspec.perf.training.step import UNUSED
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
 
@@ -448,8 +449,15 @@ def _in_steps(catalog: Catalog, case: _CollectiveCase) -> Iterator[Assumption]:
     passes = _PASSES.get(case.kind)
     if passes is None or not case.measured:
         return
-    measured = f"{1e6 * case.timing.time:.3g} us by {case.known.name}"
-    yield from of_collective(catalog.graph, case.system, passes, len(case.of.ranks), case.stride, case.size, measured)
+    for phase in ("training", "inference"):
+        known = calibrated(catalog.graph, case.system.chip, phase)
+        numbers = machine(case.system, known.efficiency, next(iter(case.system.rates)))
+        of = by_level(numbers, float(len(case.of.ranks)), float(case.stride))
+        if known.name and of.unknown <= UNUSED:
+            time = counted(numbers, of, passes, case.size, None if phase == "training" else serving_of(known))
+            here = f"here {1e6 * case.timing.time:.3g} us by {case.known.name}"
+            why = f"by {known.name} ({known.evidence.kind}); {here}"
+            yield Assumption(f"time_in_{phase}", f"{1e6 * time:.3g} us", why)
 
 
 def _figures_used(case: _CollectiveCase) -> tuple[UsedFigure, ...]:

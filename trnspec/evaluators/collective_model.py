@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from trnspec.evaluation.result import Assumption
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.collectives.library import timed
-from trnspec.perf.lowering.calibrated import calibrated, serving_of
+from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.machine import IDEAL, collective_time, group, machine
-from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.perf.serving.forward_pass import Serving
 
 
-def _counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:
+def counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:
     """The time of a collective as a training step, or a pass of serving, counts it [s]; ``passes`` is 2 for an all-reduce."""
     if serving is None:
         return float(collective_time(numbers, of, size, passes))
@@ -57,31 +56,7 @@ def tensor_all_reduce(  # noqa: PLR0917  # a collective
     ideal = machine(system, IDEAL, next(iter(system.rates)))
     if every := timed(known.library, ideal, "all-reduce", float(ranks), 1.0, size):
         kind = known.at(collective_inputs(system, size, float(ranks)), collective="all-reduce").evidence.kind
-        counted = _counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
+        time = counted(numbers, group(numbers, float(ranks), 1.0), 2.0, size, serving)
         why = f"{size / 2**20:.3g} MiB among {ranks} ranks, as the calibration has it"
         measured = f"{1e6 * every[0].time:.3g} us by {known.name} ({kind})"
-        yield Assumption("tensor_all_reduce", f"{1e6 * counted:.3g} us", f"{why}; {measured}")
-
-
-def of_collective(  # noqa: PLR0917  # a collective
-    graph: Graph, system: LoweredSystem, passes: float, ranks: int, stride: int, size: float, measured: str
-) -> Iterator[Assumption]:
-    """A collective that a library was measured with, as steps of training and of serving count it.
-
-    Args:
-        graph: The catalog.
-        system: The system.
-        passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter.
-        ranks: Ranks of the group.
-        stride: Distance of neighbors in the group, in ranks.
-        size: The whole buffer [B].
-        measured: The time by the library and its name.
-    """
-    for phase in ("training", "inference"):
-        known = calibrated(graph, system.chip, phase)
-        numbers = machine(system, known.efficiency, next(iter(system.rates)))
-        of = group(numbers, float(ranks), float(stride))
-        if known.name and of.unknown <= UNUSED:
-            counted = _counted(numbers, of, passes, size, None if phase == "training" else serving_of(known))
-            why = f"by {known.name} ({known.evidence.kind}); here {measured}"
-            yield Assumption(f"time_in_{phase}", f"{1e6 * counted:.3g} us", why)
+        yield Assumption("tensor_all_reduce", f"{1e6 * time:.3g} us", f"{why}; {measured}")
