@@ -18,8 +18,9 @@ from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning import batches
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
-from trnspec.evaluators.planning.training_page import page, step_question
+from trnspec.evaluators.planning.training_page import page
 from trnspec.evaluators.prices import HOUR, chip_power, rent, rented
+from trnspec.evaluators.searching.space import training_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
 from trnspec.model.transformers.counting import parameters
@@ -353,7 +354,7 @@ def _planned(  # the parts of a question
     compared = measured and estimator.calibration.coverage > 0.0
     degrees = _degrees(catalog, estimator) if compared else {}
     layout = _layout(q, estimator, seq, batch, degrees)
-    asked = step_question(q, layout, on)
+    asked = training_question(q, layout, on=on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
     factor = _production(q, estimator, bound=bound)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from trnspec.errors import RefusalError
     from trnspec.evaluators.planning.comparison import Columns
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
-    from trnspec.evaluators.training import TrainingQuestion
     from trnspec.perf.work.layout import Layout
 
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
@@ -162,11 +161,6 @@ def _cost(plan: RunPlan, hourly: float, end: int) -> float | None:
 
 PURCHASES = {name: partial(_cost, end=at) for at, name in enumerate(("run_cost", "cost_low", "cost_high"))}
 """The costs in the table of prices."""
-
-
-def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
-    """The question of the evaluator training about a step of a plan."""
-    return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
 
 
 def _layout_text(layout: Layout) -> str:
@@ -362,6 +356,6 @@ def _suggestions(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterat
         inputs: dict[str, Any] = given | needed
         yield Suggestion("plan-train", inputs, f"{changed} can be met")
     asked = evolve(q, calibration="none") if best.step[2] is None else q
-    chosen = step_question(asked, best.layout, best.systems)
+    chosen = training_question(asked, best.layout, on=best.systems)
     given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
     yield Suggestion("training", given, "the benchmark step of this plan")

@@ -33,9 +33,8 @@ _NOTHING = "no other batch, and no multiple of the system, has one either"
 def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError:
     """The error with the nearest searches that have an answer: another batch, fewer chips, more of the system."""
     q = search.question
-    what = "layouts" if q.of == "training" else "deployments"
     none = "no-layout" if q.of == "training" else "no-deployment"
-    message = f"none of {kept.evaluated:,} {what} is feasible: {reasons(kept.counts)}"
+    message = f"none of {kept.evaluated:,} {search.noun} is feasible: {reasons(kept.counts)}"
     if kept.counts[OUTSIDE]:
         ends = "; ".join(_range(search, name, *ends) for name, ends in kept.ranges.items())
         hint = f"without the condition {kept.counts[OUTSIDE]:,} are feasible" + (f": {ends}" if ends else "")
@@ -94,7 +93,6 @@ def _nearest(search: Search, kept: Selected) -> str:
 def _suggested(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     """Searches with another batch, fewer chips, and more of the first system that have an answer."""
     q, given = search.question, _given(search.question)
-    what = "layout" if q.of == "training" else "deployment"
     inputs: dict[str, Any] = {"on": q.on[:1], "top": 1, "where": None, "pareto": None}
 
     def feasible(**changed: Any) -> bool:
@@ -117,7 +115,7 @@ def _suggested(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Sug
     if kept.counts[UNFIT]:
         larger = next((one for one in _multiples(q.on[0]) if feasible(on=(one,))), None)
         if larger is not None:
-            yield Suggestion("search", given | {"on": larger}, f"{larger} has a {what} that fits")
+            yield Suggestion("search", given | {"on": larger}, f"{larger} has a {search.noun[:-1]} that fits")
 
 
 def _given(q: SearchQuestion) -> dict[str, Any]:

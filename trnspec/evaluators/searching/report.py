@@ -183,22 +183,21 @@ def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     )
     first = best[0]
     goal = search.selection.goal
-    what = "layouts" if mode == "training" else "deployments"
     single = first.evaluation
     piece = search.piece(int(kept.best.index[0]))
     ranks = f", {int(piece.estimator.system.ranks):,} ranks" if mode == "training" else ""
     return Evaluation(
         evaluator="search",
-        title=f"{single.inputs['model']} on {first.system}: {_WORDS[goal.name]} of {kept.evaluated:,} {what}{ranks}",
+        title=f"{single.inputs['model']} on {first.system}: {_WORDS[goal.name]} of {kept.evaluated:,} {search.noun}{ranks}",
         inputs={**q.used(), **{n: single.inputs[n] for n in ("model", "calibration")}},
-        answers=tuple(_answers(search, kept, first, what)),
+        answers=tuple(_answers(search, kept, first)),
         parts=tuple(Part("rejected", reason, count) for reason, count in rejected(kept.counts)),
         bottleneck=single.bottleneck,
-        assumptions=tuple(_assumptions(catalog, search, kept, first, what)),
+        assumptions=tuple(_assumptions(catalog, search, kept, first)),
         figures_used=single.figures_used,
         tables=tuple(_tables(search, best, front)),
         evidence=single.evidence,
-        suggestions=(Suggestion(single.evaluator, first.inputs, f"the {_best(goal)} {what[:-1]}"),),
+        suggestions=(Suggestion(single.evaluator, first.inputs, f"the {_best(goal)} {search.noun[:-1]}"),),
         edition=catalog.edition or "",
     )
 
@@ -213,9 +212,9 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: str) -> Iterator[Answer]:
+def _answers(search: Search, kept: Selected, first: ListedConfiguration) -> Iterator[Answer]:
     single, goal = first.evaluation, search.selection.goal
-    note = f"of the {_best(goal)} {what[:-1]}"
+    note = f"of the {_best(goal)} {search.noun[:-1]}"
     priced = {a.name: a for a in _priced(search, first)}
     if (priced_as := _ANSWERS.get(goal.name, goal.name)) in priced:
         one = priced.pop(priced_as)
@@ -231,10 +230,10 @@ def _answers(search: Search, kept: Selected, first: ListedConfiguration, what: s
         shown[0] = evolve(shown[0], note=f"{note}; {shown[0].note}" if shown[0].note else note)
     yield from shown
     yield from priced.values()
-    yield Answer("evaluated", kept.evaluated, note=what)
+    yield Answer("evaluated", kept.evaluated, note=search.noun)
     where = f", and {search.question.where}" if search.question.where else ""
-    yield Answer("feasible", kept.feasible, note=f"{what} that are valid and fit{where}")
-    yield Answer("rejected", kept.evaluated - kept.feasible, note=f"{what} that are invalid or do not fit")
+    yield Answer("feasible", kept.feasible, note=f"{search.noun} that are valid and fit{where}")
+    yield Answer("rejected", kept.evaluated - kept.feasible, note=f"{search.noun} that are invalid or do not fit")
 
 
 def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
@@ -248,9 +247,7 @@ def _priced(search: Search, first: ListedConfiguration) -> Iterator[Answer]:
             yield Answer(_ANSWERS.get(name, name), value, unit(name, mode), low, high, note, kind)
 
 
-def _assumptions(
-    catalog: Catalog, search: Search, kept: Selected, first: ListedConfiguration, what: str
-) -> Iterator[Assumption]:
+def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: ListedConfiguration) -> Iterator[Assumption]:
     q, single = search.question, first.evaluation
     of = {a.name: a for a in single.assumptions}
     if "calibration" in of:
@@ -259,7 +256,10 @@ def _assumptions(
     yield Assumption("selection", f"{_WORDS[search.selection.goal.name]} of {kept.evaluated:,}", why, first=True)
     if kept.evaluated < search.size:
         yield Assumption(
-            "interrupted", f"{kept.evaluated:,} of {search.size:,} {what}", "the others were not evaluated", first=True
+            "interrupted",
+            f"{kept.evaluated:,} of {search.size:,} {search.noun}",
+            "the others were not evaluated",
+            first=True,
         )
     if q.of == "training":
         choices = q.choices(q.dtype[0])
@@ -282,8 +282,7 @@ def _assumptions(
 
 def _tables(search: Search, best: list[ListedConfiguration], front: list[ListedConfiguration]) -> Iterator[Table]:
     goal, mode = search.selection.goal, search.question.of
-    what = "layouts" if mode == "training" else "deployments"
-    yield from _ranked(f"{_best(goal).capitalize()} {what}", search, best, (goal.name,))
+    yield from _ranked(f"{_best(goal).capitalize()} {search.noun}", search, best, (goal.name,))
     if len(best) > 1 and best[0].bound == best[1].bound:
         yield from _comparison(goal, mode, best[0], best[1])
     if search.selection.front:

@@ -69,6 +69,11 @@ class Search:
     selection: ConfigurationSelection
 
     @property
+    def noun(self) -> str:
+        """What the configurations are."""
+        return "layouts" if self.question.of == "training" else "deployments"
+
+    @property
     def size(self) -> int:
         """Number of configurations."""
         return self.pieces[-1].offset + self.pieces[-1].size if self.pieces else 0
@@ -153,8 +158,8 @@ def training_question(question: Any, layout: Layout, **values: Any) -> training.
         layout: The layout.
         values: Inputs that the search has not.
     """
-    same = question.common(training.TrainingQuestion)
-    return training.TrainingQuestion(**same | values | {name: getattr(layout, name) for name in LAYOUT})
+    of_layout = {name: getattr(layout, name) for name in (*LAYOUT, "seq", "global_batch")}
+    return training.TrainingQuestion(**question.common(training.TrainingQuestion) | values | of_layout)
 
 
 def _rates(catalog: Catalog, q: SearchQuestion, on: str) -> dict[str, Any]:
