@@ -6,6 +6,7 @@ from tests.support.engine import everything
 from tests.support.rules import document, graph, source
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
+from trnspec.errors import RefusalError
 
 CHIP = """\
 spec:
@@ -39,3 +40,13 @@ def test_the_rates_of_networks_are_not_used() -> None:
     found = evaluate("roofline", Catalog(everything()), on="dgx-h200*2", dtype="bf16")
 
     assert {("h200", "peak.dense.bf16"), ("h200", "memory.bandwidth")} == {(f.of, f.at) for f in found.figures_used}
+
+
+@pytest.mark.parametrize(
+    ("on", "hint"), [("part", "types with a sparse rate: fp8"), ("trainium1", "sparse=False uses the dense rate")]
+)
+def test_a_type_without_a_sparse_rate(on, hint) -> None:
+    with pytest.raises(RefusalError, match="no published sparse rate for bf16") as refused:
+        evaluate("roofline", CATALOG if on == "part" else None, on=on, dtype="bf16", sparse=True)
+
+    assert refused.value.hint.endswith(hint)

@@ -1,7 +1,10 @@
 """The command line of a call, without a server."""
 
+import sys
+
 import pytest
 
+from tests.support.programs import Here
 from trnspec.errors import UsageError
 from trnspec.mcp.arguments import declared, described, options
 from trnspec.mcp.commands import answer
@@ -66,3 +69,9 @@ def test_commands_without_an_answer(command: list[str], says: str) -> None:
 
 def test_a_value_that_differs_is_an_answer() -> None:
     assert answer(["check"], ["trn2.48xlarge", "memory.bandwidth", "4 TB/s"])["outcome"] == "differs"
+
+
+def test_without_the_extra(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    done = here("mcp")
+    assert (2, True) == (done.status, "pydantic cannot be imported" in done.err or "'trnspec[mcp]'" in done.err)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attrs import asdict
 
+from tests.support.engine import everything
 from trnspec.api import graph
 from trnspec.site.document_values import entry
 
@@ -28,6 +29,13 @@ def values() -> str:
 
 def test_values() -> None:
     assert FILE.read_text("utf-8").splitlines() == values().splitlines()
+
+
+def test_claims_about_a_count_that_is_not_adopted_are_at_its_total() -> None:
+    made = entry(everything(), everything().named("inf2.24xlarge"))
+
+    assert [("chips", 1)] == [(value.at, len(value.others)) for value in made.totals if value.others]
+    assert "chips" not in {value.at for value in made.stated}
 
 
 if __name__ == "__main__":

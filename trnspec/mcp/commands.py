@@ -34,7 +34,7 @@ def answer(command: Sequence[str], positional: Sequence[str] = (), *, options: S
     """
     line = [sys.executable, "-m", "trnspec", *command, *options, "--format", "json", "--", *positional]
     try:
-        run = subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=TIME_LIMIT, check=False)  # noqa: S603  # no shell
+        run = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=TIME_LIMIT, check=False)  # noqa: S603  # no shell
     except subprocess.TimeoutExpired:
         raise UsageError(f"{' '.join(command)} took longer than {TIME_LIMIT} s") from None
     except ValueError as error:  # a zero byte or a surrogate, which no argument of a process can hold
