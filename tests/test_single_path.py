@@ -12,20 +12,13 @@ from tests.support.programs import ROOT, environment
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
 
 STAGES = (
-    ("trnspec.cli.validate", "command"),
-    ("trnspec.api", "validate"),
-    ("trnspec.api", "select"),
-    ("trnspec.api", "load_documents"),
-    ("trnspec.yaml.reader", "read_file"),
-    ("trnspec.loading.pipeline", "load_document"),
-    ("trnspec.loading.renamed", "upgrade"),
-    ("trnspec.loading.structure", "structure"),
-    ("trnspec.loading.pipeline", "link"),
-    ("trnspec.graph.graph", "build"),
-    ("trnspec.checks.runner", "run"),
-    ("trnspec.checks.runner", "apply_waivers"),
+    ("trnspec.cli.validate", "command"), ("trnspec.api", "validate"), ("trnspec.api", "select"),
+    ("trnspec.api", "load_documents"), ("trnspec.yaml.reader", "read_file"),
+    ("trnspec.loading.pipeline", "load_document"), ("trnspec.loading.renamed", "upgrade"),
+    ("trnspec.loading.structure", "structure"), ("trnspec.loading.pipeline", "link"),
+    ("trnspec.graph.graph", "build"), ("trnspec.checks.runner", "run"), ("trnspec.checks.runner", "apply_waivers"),
     ("trnspec.output.reporters", "render"),
-)
+)  # fmt: skip
 """The functions of the one path, in the order in which each is first called."""
 
 PROFILE = """

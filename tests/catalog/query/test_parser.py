@@ -41,24 +41,17 @@ FIVE = Comparison(A, ">", NumberLiteral("5"))
     [
         ("a = 3 and b.c = 4 or a > 5", Or((And((THREE, FOUR)), FIVE))),
         ("a = 3 and (b.c = 4 or a > 5)", And((THREE, Or((FOUR, FIVE))))),
-        ("not a = 3 and b.c = 4", And((Not(THREE), FOUR))),
-        ("not (a = 3 and b.c = 4)", Not(And((THREE, FOUR)))),
-        ("((a=3))", THREE),
-        ("NOT known a OR Unknown b.c", Or((Not(Known(A)), Known(B, unknown=True)))),
-        ("a == 3", THREE),
-        ("a / b.c ~ 2.90 TB/s", Comparison(Quotient(A, B), "~", Measure(parse("2.90 TB/s")))),
+        ("not a = 3 and b.c = 4", And((Not(THREE), FOUR))), ("not (a = 3 and b.c = 4)", Not(And((THREE, FOUR)))),
+        ("((a=3))", THREE), ("NOT known a OR Unknown b.c", Or((Not(Known(A)), Known(B, unknown=True)))),
+        ("a == 3", THREE), ("a / b.c ~ 2.90 TB/s", Comparison(Quotient(A, B), "~", Measure(parse("2.90 TB/s")))),
         ("a<1,000GB/s", Comparison(A, "<", Measure(parse("1,000 GB/s")))),
         ("a > 6.7 x", Comparison(A, ">", Measure(parse("6.7x")))),
         ("1e3 W != a", Comparison(Measure(parse("1e3 W")), "!=", A)),
-        (r"""a = 'it\'s "so"\\'""", Comparison(A, "=", Word('it\'s "so"\\'))),
-        ("a\n =\t3", THREE),
+        (r"""a = 'it\'s "so"\\'""", Comparison(A, "=", Word('it\'s "so"\\'))), ("a\n =\t3", THREE),
         ("other.some-thing = 3", Comparison(PathTerm("other.some-thing"), "=", NumberLiteral("3"))),
-        (
-            "fabric.topology.dimensions.0 = 4",
-            Comparison(PathTerm("fabric.topology.dimensions.0"), "=", NumberLiteral("4")),
-        ),
+        ("fabric.topology.dimensions.0 = 4", Comparison(PathTerm("fabric.topology.dimensions.0"), "=", NumberLiteral("4"))),
     ],
-)
+)  # fmt: skip
 def test_conditions(text, where) -> None:
     assert Query("chip", where) == parse_query(f"chip where {text}")
 
