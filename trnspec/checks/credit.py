@@ -148,5 +148,7 @@ def _same(number: Fraction, unit: str, printed: Fraction, printed_unit: str) -> 
     """Whether a printed number is a number: in an equal unit, or in one that the text prints elsewhere."""
     ours, theirs = UNITS.get(unit), UNITS.get(printed_unit)
     if ours is None or theirs is None:
-        return number == printed and (theirs is None or theirs.dimension is Dimension.RATIO)
+        # The unit of a column is elsewhere; "64 cores" is not 64 GiB.
+        is_bare = theirs is None and (ours is None or not printed_unit[:1].islower())
+        return number == printed and (is_bare or (theirs is not None and theirs.dimension is Dimension.RATIO))
     return ours.dimension is theirs.dimension and number * ours.factor == printed * theirs.factor

@@ -293,7 +293,7 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     def follows(one: Diagnostic) -> bool:
         places = [(where.file, where.place) for where in (one.where, *one.see)]
         return (
-            (one.code == "TRN203" and any(file in files for file, _ in places[1:]))
+            any(place is None and file in files for file, place in places[1:])
             or any(impossible.get(place, one.code) != one.code for place in places)
             or (one.severity is not Severity.ERROR and not values.isdisjoint(places))
         )

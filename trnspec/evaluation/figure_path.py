@@ -128,7 +128,7 @@ def _document(graph: Graph, text: str) -> tuple[Node[Any], str]:
     starts = [".".join(words[:count]) for count in range(1, min(len(words), 4) + 1)]
     hint = next(filter(None, (did_you_mean(start, graph.aliases) for start in reversed(starts))), "")
     hint = hint or "write NAME.PATH, such as trainium2.memory.bandwidth"
-    raise UnknownNameError(f"no document is named {text!r} or begins it; {hint}")
+    raise UnknownNameError(f"{text!r} does not begin with the name of a document; {hint}")
 
 
 def _misspelled(graph: Graph, kind: type[Any], rest: str) -> str:

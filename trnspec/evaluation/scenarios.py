@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.amounts import amount, until
 from trnspec.evaluation.measures import measure, printed
@@ -19,7 +19,7 @@ from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
 from trnspec.graph.composition import chip_count
 from trnspec.model.scenarios import Scenario
-from trnspec.perf.lowering.lower import model_named
+from trnspec.perf.lowering.lower import ON, model_named
 from trnspec.perf.roofline import element_bytes
 from trnspec.plugins.api import Finding
 from trnspec.text_table import Column, escape, table
@@ -156,7 +156,8 @@ def _of_inputs(path: Path, own: Scenario, scenario: Scenario, evaluator: Evaluat
             known[key].check(value)
         except UsageError as error:
             yield Finding(at, str(error), f"trnspec eval {name} --help lists the inputs")
-    missing = [one for one in known.values() if one.required and one.name not in scenario.inputs]
+    given = {key.replace("-", "_") for key in scenario.inputs}
+    missing = [one for one in known.values() if one.required and one.name not in given]
     if missing and (own.evaluator or not own.base):  # otherwise reported at the base
         needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
         yield Finding(path, f"the scenario {path[-1]} has no input {needed}", "add it under inputs", key=True)
@@ -172,7 +173,10 @@ def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fi
         try:
             match known.metavar:
                 case "SYSTEM":
-                    node = graph.named(name.partition("*")[0].strip())
+                    if (match := ON.match(name)) is None and "*" in name:
+                        message = f"{name!r} is not a system; write a name, and how many: trn1.32xlarge*32"
+                        raise UsageError(message)
+                    node = graph.named(match["name"] if match else name)
                     if chip_count(graph, node) == 0:
                         message = f"{node.name} is a {node.kind}, which has no chips"
                         yield Finding(path, message, "name a chip, a server or an UltraServer")
@@ -186,7 +190,8 @@ def _of_texts(path: Path, known: Input, value: Any, graph: Graph) -> Iterator[Fi
                     amount(name, known.name, unit.removesuffix("TOKENS") or "tokens")
         except TrnspecError as error:
             message, _, hint = str(error).partition("; ")
-            yield Finding(path, message, hint or error.hint)
+            file = graph.broken.get(name.partition("*")[0].strip())
+            yield Finding(path, message, hint or error.hint, (Location(file),) if file else ())
 
 
 def _of_figures(path: Path, own: Scenario, scenario: Scenario, graph: Graph) -> Iterator[Finding]:

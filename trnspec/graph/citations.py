@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from trnspec.model.source import Source
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
 
 
 @frozen
@@ -52,7 +53,7 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
             continue
         for fact in facts(graph, node):
             place = (node.name, node.kind, fact.at)
-            if fact.text is not None and _own(graph, fact.source) in sources:
+            if fact.text is not None and _written(node, fact.at) and _own(graph, fact.source) in sources:
                 source = _own(graph, fact.source)
                 cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason, fact.note))
             cited += [
@@ -61,6 +62,18 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
                 if _own(graph, r.source) in sources
             ]
     return cited
+
+
+def _written(node: Node[Any], at: str) -> bool:
+    """Whether a document states a value; no source states the default of a field."""
+    value: Any = (node.document.data or {}).get("spec")
+    for key in at.split("."):
+        if not isinstance(value, dict):
+            break
+        if key not in value:
+            return False
+        value = value[key]
+    return True
 
 
 def _own(graph: Graph, name: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.transformer import STATE_BYTES, head_flops, mean, reaches, span
@@ -152,6 +153,9 @@ def element_bytes(dtype: str, place: str) -> float:
     """
     if dtype not in ELEMENT_BYTES:
         raise RefusalError(
-            "unknown-type", f"{place} is {dtype}, a type of unknown size", place=place, hint=", ".join(ELEMENT_BYTES)
+            "unknown-type",
+            f"{place} is {dtype}, a type of unknown size",
+            place=place,
+            hint=did_you_mean(dtype, ELEMENT_BYTES) or f"known: {', '.join(ELEMENT_BYTES)}",
         )
     return ELEMENT_BYTES[dtype]

@@ -499,12 +499,12 @@ def _rate_of_step(row: MeasuredRow, spec: Measurements, graph: Graph) -> Iterato
     """
     text = row.cells.get("model", "")
     model = graph.lookup(spec.models.get(text, text), Model)
-    count = None if model is None else model.spec.parameters
     layers, hidden, ffn = (_number(row, c) or 0.0 for c in ("layers", "hidden", "ffn"))
-    parameters = layers * hidden * (2.0 * hidden + 2.0 * ffn) or (count and (count.active or count.total)) or 0
+    if not layers and model is not None:
+        layers, hidden = float(model.spec.layers), float(model.spec.hidden)
     step, n, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
     if spec.of == "train" and step and n and batch and seq:
-        yield "step_time_s", 4.0 * float(parameters) * batch * seq / step / n / 1e12, None
+        yield "step_time_s", 8.0 * layers * hidden * (hidden + ffn) * batch * seq / step / n / 1e12, None
 
 
 def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None) -> tuple[float, str] | None:

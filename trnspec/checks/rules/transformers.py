@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from attrs import evolve
 
+from trnspec.checks.reconcile.hints import MOST_SHOWN
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph, at
 from trnspec.model.document import Node
@@ -110,7 +111,12 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
         # Reported at the dimension to correct, unless the count has another scope.
         where: Path = ("parameters", name) if causes or not places else next(iter(places))
         see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
-        yield Finding(("spec", *where), message, f"likely cause: {' or '.join(hints)}" if hints else "", see)
+        hint = (
+            f"{'likely cause' if len(hints) == 1 else 'likely causes'}: {'; or '.join(hints[:MOST_SHOWN])}"
+            if hints
+            else ""
+        )
+        yield Finding(("spec", *where), message, hint, see)
     if _is_exact(spec):
         yield from _coarse(model)
 
@@ -174,7 +180,8 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     fitting.sort(key=lambda each: _unlikely(spec, *each))
     times = significant(counted / stated, 3)
     message = f"{name} is {stated}, but the dimensions give {counted:,}, {times} times as many"
-    meant = [] if fitting else [text for text in _misprints(stated.text) if _is_meant(spec, name, text)]
+    texts = dict.fromkeys(_misprints(stated.text))
+    meant = [] if fitting else [text for text in texts if _is_meant(spec, name, text)]
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
     hint = f"likely cause: a wrong dimension: {hint}" if hint else ""
     if meant:

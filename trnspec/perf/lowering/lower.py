@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
 
-_ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*\*\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
+ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*\*\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
+"""The name of a system, and how many of it."""
 _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*\*\s*[1-9][0-9]{0,5})")
 _FABRICS = ("fabric", "between_servers")
 
@@ -53,7 +54,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
         UnknownNameError: There is no such document.
         RefusalError: A figure that is needed is not published.
     """
-    match = _ON.match(on.strip())
+    match = ON.match(on.strip())
     if match is None:
         hint = _hint(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")

@@ -80,16 +80,23 @@ def read_config(file: str, text: str | None = None) -> dict[str, Any]:
         UsageError: It cannot be read, or is not a JSON object.
     """
     try:
-        value = json.loads(FilePath(file).read_bytes() if text is None else text)
+        value = json.loads(FilePath(file).read_bytes() if text is None else text, object_pairs_hook=_unique)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: not JSON: {error}") from error
     if not isinstance(value, dict):
         raise UsageError(f"{file}: not a config.json: it holds no JSON object")
     return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    if repeated := [key for index, key in enumerate(keys) if key in keys[:index]]:
+        raise ValueError(f"the key {repeated[0]!r} occurs twice")
+    return dict(pairs)
 
 
 @frozen

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from trnspec.diagnostics import did_you_mean
 from trnspec.model.transformers.huggingface.architectures import ARCHITECTURES, NO_LANGUAGE_MODEL, REFUSED
 from trnspec.model.transformers.huggingface.config import PARTS, Config, ConfigError, Imported
 from trnspec.model.transformers.huggingface.parts import decoder
@@ -28,9 +30,15 @@ def imported(config: Mapping[str, Any]) -> Imported:
     if not architecture and "_class_name" in config:
         raise ConfigError("_class_name", f"_class_name is {config['_class_name']!r}, of Diffusers: {NO_LANGUAGE_MODEL}")
     if row is None:
-        known = ", ".join(sorted(ARCHITECTURES))
         message = f"model_type is {architecture!r}" if architecture else "config.json has no model_type"
-        raise ConfigError("model_type", f"{message}; known: {known}")
+        hint = did_you_mean(architecture, ARCHITECTURES) or f"{len(ARCHITECTURES)} are known, such as llama and mixtral"
+        raise ConfigError("model_type", f"{message}; {hint}")
+    names = config.get("architectures")
+    named = str(names[0]) if isinstance(names, list) and names else ""
+    of_name = max((t for t in ARCHITECTURES if _letters(named).startswith(_letters(t))), key=len, default=architecture)
+    if ARCHITECTURES[of_name] != row and not _letters(named).startswith(_letters(architecture)):
+        message = f"architectures is {named}, but model_type is {architecture!r}; correct one of the two"
+        raise ConfigError("architectures", message)
     c = Config(values, architecture)
     if part is not None:
         c.notes.append(f"The language model alone: {part} of config.json.")
@@ -45,6 +53,10 @@ def imported(config: Mapping[str, Any]) -> Imported:
 
 
 _PREDICTED = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_transformer_layers")
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower()).removesuffix("text")
 
 
 def _shared(config: Mapping[str, Any]) -> dict[str, Any]:
