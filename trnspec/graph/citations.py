@@ -53,7 +53,11 @@ def citations(graph: Graph, sources: set[str]) -> list[Citation]:
             continue
         for fact in facts(graph, node):
             place = (node.name, node.kind, fact.at)
-            if fact.text is not None and _written(node, fact.at) and _own(graph, fact.source) in sources:
+            if (
+                fact.text is not None
+                and (fact.figure is not None or _written(node, fact.at))
+                and _own(graph, fact.source) in sources
+            ):
                 source = _own(graph, fact.source)
                 cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason, fact.note))
             cited += [
