@@ -7,6 +7,9 @@ data frames, Parquet and SQL.
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
@@ -291,8 +294,6 @@ def csv_files(tables: Mapping[str, CatalogTable], about: Mapping[str, str | None
 
 
 def _json(about: Mapping[str, str | None], tables: Mapping[str, Any]) -> str:
-    import json
-
     return json.dumps({"version": 1, **about, "tables": tables}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -305,10 +306,6 @@ def _described(table: CatalogTable) -> dict[str, Any]:
 
 
 def _csv(table: CatalogTable) -> str:
-    import csv
-    import io
-    import json
-
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(c.name for c in table.columns)

@@ -7,17 +7,15 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from attrs import evolve, frozen
 
+from trnspec.checks.runner import Checked
 from trnspec.diagnostics import Diagnostic, Severity, present_id
 from trnspec.errors import UsageError
+from trnspec.loading.settings import Settings
 from trnspec.model.reflection import dotted
-
-if TYPE_CHECKING:
-    from trnspec.checks.runner import Checked
-    from trnspec.loading.settings import Settings
 
 Key: TypeAlias = "tuple[str, str, str]"
 """Identity of a finding: its code, the document, and the path there. Lines may change."""

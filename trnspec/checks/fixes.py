@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import field, frozen
 
@@ -15,15 +15,13 @@ from trnspec.loading.forms.claims import joined_sources
 from trnspec.loading.forms.fits import fits_text, list_name, list_schema
 from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.settings import Settings
 from trnspec.loading.structure import plain
+from trnspec.model.document import Node
+from trnspec.plugins.api import Registry
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
 from trnspec.yaml.layout import comments
-
-if TYPE_CHECKING:
-    from trnspec.loading.settings import Settings
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Registry
 
 _OF_WAIVERS = ("TRN304",)
 _ROUNDS = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
@@ -40,9 +40,7 @@ from trnspec.model.rounded import RoundedCount
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 Hook = Callable[[Any, Any], Any]
 """A function of cattrs from plain data, and their type, to a value."""

@@ -7,15 +7,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.kinds import BUILTIN
+from trnspec.plugins.api import Kind
 from trnspec.yaml import Path, ReadingLimits, read_bytes
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind
 
 SUFFIXES = (".yaml", ".yml")
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import load_document
+from trnspec.model.document import Node
 from trnspec.model.kinds import BUILTIN, kind_of
 from trnspec.model.quotes import PriceType
 from trnspec.plugins.api import API, Plugin, Registry
@@ -21,9 +22,6 @@ from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.plugins.selection import CORE
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 T = TypeVar("T")
 

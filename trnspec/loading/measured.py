@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import hashlib
+import io
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.model.measurements import Measurements
 from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Place
 from trnspec.yaml.text import UNSAFE, name_of
-
-if TYPE_CHECKING:
-    from trnspec.model.measurements import Measurements
 
 
 @frozen
@@ -52,8 +52,6 @@ class MeasuredTable(ShortRepr):
     @functools.cached_property
     def hash(self) -> str:
         """The first digits of the SHA-256 of its lines, however they end."""
-        import hashlib
-
         return hashlib.sha256("\n".join(self._lines).encode()).hexdigest()[:12]
 
     def place(self, row: MeasuredRow | None, column: str) -> Place:
@@ -106,8 +104,6 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         TableError: The file cannot be read, is too large, is not UTF-8, holds a control character, a column occurs twice, or a row
             has more or fewer cells than there are columns.
     """
-    import csv
-
     try:
         with path.open("rb") as file:
             contents = file.read(MOST_BYTES + 1)
@@ -148,9 +144,6 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     """Rows as CSV, with some of their columns."""
-    import csv
-    import io
-
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

@@ -5,19 +5,18 @@ A document of a plugin may have the name of a built-in one only if it lists ever
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import NodeProblem, at
+from trnspec.model.document import Node
 from trnspec.model.reflection import FigureShape, dotted, leaves, spread
+from trnspec.plugins.api import Registry
 from trnspec.plugins.selection import CORE, REPORT
 from trnspec.yaml import Path, Problem
-
-if TYPE_CHECKING:
-    from trnspec.diagnostics import Diagnostic
-    from trnspec.model.document import Node
-    from trnspec.plugins.api import Registry
 
 MOST = 3
 """The number of documents with errors that are named in warnings; the others are counted."""
@@ -60,8 +59,6 @@ def _warn(text: str) -> None:
     if report is not None:
         report(message)
         return
-    import warnings
-
     warnings.warn(message, CatalogWarning, stacklevel=4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -26,13 +26,11 @@ from trnspec.model.reflection import (
     value_at,
 )
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
+from trnspec.plugins.api import Kind
 from trnspec.plugins.failures import call_seconds, contained, described
 from trnspec.yaml import Document, Path, Places, Problem
+from trnspec.yaml.document import Edit
 from trnspec.yaml.edits import joined, renaming, replacement
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind
-    from trnspec.yaml.document import Edit
 
 DEPRECATED = "TRN057"
 OLDER_VERSION = "TRN058"

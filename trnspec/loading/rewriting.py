@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -14,11 +14,9 @@ from trnspec.atomic_write import write
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_among
 from trnspec.model.key_order import key_order
+from trnspec.plugins.api import Kind
 from trnspec.yaml import ReadingLimits, read_bytes, read_text
 from trnspec.yaml.layout import layout
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -69,7 +67,6 @@ class TextFile:
 
     def diff(self, text: str) -> str:
         """A unified diff from the file to another text; empty if they are equal."""
-        import difflib
 
         def lines(of: str) -> list[str]:
             # Not splitlines, which also splits at form feeds.

@@ -12,10 +12,9 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
+from trnspec.loading.settings import Settings
 
 if TYPE_CHECKING:
-    from trnspec.loading.settings import Settings
-
     Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 STDIN = "-"

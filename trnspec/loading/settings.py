@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -117,8 +118,6 @@ def _load(file: FilePath) -> dict[str, Any]:
         text = file.read_text(encoding="utf-8")
         if file.name == "pyproject.toml" and not _MENTIONED.search(text):
             return {}
-        import tomllib
-
         return tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{file}: it is nested too deeply", hint=_HINT) from None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import spread
 from trnspec.model.rounded import rounded
 from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.units import UnitTable
 from trnspec.yaml.text import UNSAFE
-
-if TYPE_CHECKING:
-    from trnspec.quantities.units import UnitTable
 
 Build = Callable[[Any], Any]
 """A function from plain data to a value; it raises ``ValueError`` or ``QuantityError``."""

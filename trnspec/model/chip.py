@@ -13,7 +13,7 @@ from trnspec.model.document import PathText, Verdict
 from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ratio
 from trnspec.model.link import Link, LinkRate
-from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
+from trnspec.model.parts import Parts  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import EitherShape, FigureShape, MapShape, ObjectShape, shape_in_document
 from trnspec.model.sourced import Origin
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")
 

@@ -11,7 +11,6 @@ import inspect
 import math
 import re
 import types
-import typing
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -25,9 +24,7 @@ from trnspec.model.ref import Ref, indefinite, target_word
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
-
-if typing.TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @frozen

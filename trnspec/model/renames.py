@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -25,9 +24,7 @@ from trnspec.model.reflection import (
     spread,
     step_into,
 )
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @functools.cache

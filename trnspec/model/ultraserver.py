@@ -11,7 +11,7 @@ from trnspec.model.annotations import Count
 from trnspec.model.fabric import Fabric
 from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Peak
-from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
+from trnspec.model.parts import Parts  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
 from trnspec.short_repr import ShortRepr

@@ -12,6 +12,8 @@ from io import BytesIO
 from typing import Any
 
 from attrs import frozen
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
 from trnspec.errors import library
 
@@ -107,8 +109,6 @@ def trace(nodes: Iterable[TraceNode]) -> bytes:
 
 def parsed(file: bytes) -> list[Any]:
     """The nodes of a file, as messages of Protocol Buffers."""
-    from google.protobuf.proto import parse_length_prefixed
-
     messages, _ = _messages()
     stream = BytesIO(file)
     parse_length_prefixed(messages["GlobalMetadata"], stream)
@@ -119,9 +119,6 @@ def parsed(file: bytes) -> list[Any]:
 def _messages() -> tuple[dict[str, Any], Any]:
     """The classes of the messages, and the function that writes one with its length."""
     library("google.protobuf", "chakra")
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    from google.protobuf.proto import serialize_length_prefixed
-
     file = descriptor_pb2.FileDescriptorProto(name="trnspec/chakra.proto", package="trnspec.chakra", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     for name, fields in _FIELDS.items():

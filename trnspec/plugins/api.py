@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -157,8 +158,6 @@ def loaded(name: str, function: Function) -> Callable[..., Any]:
     """
     if not isinstance(function, str):
         return function
-    from importlib import import_module
-
     module, _, attribute = function.partition(":")
     try:
         value = getattr(import_module(module), attribute)

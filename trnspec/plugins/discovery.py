@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 
@@ -223,8 +224,6 @@ def _core() -> Plugin:
 
 
 def _warn(text: str) -> None:
-    import warnings
-
     warnings.warn(text, PluginWarning, stacklevel=2)
 
 

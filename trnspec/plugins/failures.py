@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, Any, TypeVar
+from traceback import FrameSummary
+from typing import Any, TypeVar
 
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.selection import CORE, TRACEBACK
-
-if TYPE_CHECKING:
-    from traceback import FrameSummary
 
 T = TypeVar("T")
 
@@ -68,8 +68,6 @@ def contained(seconds: float | None = None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    import signal
-
     with redirect_stdout(sys.stderr):
         if seconds is None or not hasattr(signal, "setitimer"):
             yield
@@ -135,8 +133,6 @@ def described(error: BaseException) -> str:
 
 def origin(error: BaseException, function: Callable[..., Any]) -> FrameSummary | None:
     """The last frame of the traceback that is in the package of a function; ``None`` where there is none."""
-    import traceback
-
     package = _package(getattr(function, "__module__", None))
     frames = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
     own = [summary for (frame, _), summary in frames if _package(frame.f_globals.get("__name__")) == package]
@@ -151,6 +147,4 @@ def print_traceback(error: BaseException) -> None:
     """Print the traceback on standard error if ``--traceback`` or TRNSPEC_TRACEBACK=1 is set."""
     wanted = TRACEBACK.get()
     if wanted if wanted is not None else os.environ.get("TRNSPEC_TRACEBACK", "").strip() not in ("", "0"):
-        import traceback
-
         traceback.print_exception(error, file=sys.stderr)

@@ -11,21 +11,21 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import attrs
 from attrs.exceptions import FrozenInstanceError
 
 from trnspec.diagnostics import Code
+from trnspec.model.json_schema import document_schema, example_of
+from trnspec.model.parts import declared_parts, has_parts, parts_fault
+from trnspec.model.reflection import ObjectShape, Shape, classes_in, default_of, field_docs, shape_of, unless_announced
+from trnspec.model.samples import has_shape, sample_of
 from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
 from trnspec.plugins.failures import TimeLimitError, call_seconds, contained, described
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-    from trnspec.model.reflection import Shape
-    from trnspec.quantities.units import UnitTable
+from trnspec.quantities.units import UnitTable
 
 _VERSION = (r"[a-z][a-z0-9.-]*/v[0-9]+[a-z0-9]*", "a version such as acme/v2")
 _TEXTS: Mapping[str, tuple[str, str]] = {
@@ -130,11 +130,6 @@ def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
 
 def _invalid_spec(kind: str, spec: Any, units: UnitTable) -> list[str]:
     """Faults of a class, the classes of its fields, the schema, or the result of its method ``parts``."""
-    from trnspec.model.json_schema import document_schema
-    from trnspec.model.parts import declared_parts, has_parts, parts_fault
-    from trnspec.model.reflection import ObjectShape, classes_in
-    from trnspec.model.samples import sample_of
-
     if not isinstance(spec, type):
         return [f"its spec is {spec!r}; a class is expected"]
     faults: list[str] = []
@@ -189,10 +184,6 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
         ValueError: Its annotation cannot be evaluated, documents cannot express it, or its example or default is of
             another type.
     """
-    from trnspec.model.json_schema import example_of
-    from trnspec.model.reflection import default_of, field_docs, shape_of, unless_announced
-    from trnspec.model.samples import has_shape
-
     name, annotation = attribute.name, attribute.type
     # Alone, in the module of the class that declares it, so that an error belongs to this field.
     owner = next(

@@ -7,10 +7,13 @@ file is also in ``RELEASED`` next to the editions, which is reviewed like code.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -157,8 +160,6 @@ def verify(text: str | bytes) -> Edition:
 
 
 def _pairs(one: str, other: str) -> Iterator[tuple[str | None, str | None]]:
-    from itertools import zip_longest
-
     return zip_longest(one.split("\n"), other.split("\n"))
 
 
@@ -262,9 +263,6 @@ def _text_of(file: FilePath) -> bytes:
     """The bytes of a file, decompressed if it is compressed."""
     if file.suffix != ".gz":
         return file.read_bytes()
-    import gzip
-    import zlib
-
     try:
         with gzip.open(file) as stream:
             contents = stream.read(_MOST_BYTES + 1)
@@ -341,8 +339,6 @@ def _write(folder: FilePath, name: str, contents: bytes) -> None:
     )
     if hashes.get(name, _digest(contents)) != _digest(contents):
         raise frozen
-    import gzip
-
     try:
         create(file, gzip.compress(contents, mtime=0))
     except FileExistsError:

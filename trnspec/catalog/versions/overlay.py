@@ -11,6 +11,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from trnspec.catalog.versions.changes import attempt, steps
+from trnspec.checks.codes import CODES
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, build
@@ -145,8 +146,6 @@ class _Overlay:
 
 def _serious(problems: Iterable[Problem]) -> Iterator[Problem]:
     """The problems of a text that are errors or warnings, not those such as a missing newline at its end."""
-    from trnspec.checks.codes import CODES
-
     informational = {c.id for c in CODES if c.severity is Severity.INFO}
     return (p for p in problems if p.code not in informational)
 

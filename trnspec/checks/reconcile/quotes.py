@@ -7,6 +7,7 @@ import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from statistics import median
 from typing import Any
 
 from attrs import evolve, frozen
@@ -499,8 +500,6 @@ _LATE = ("TRN805", "TRN808")
 
 def _price_order(offers: tuple[KnownQuote, ...]) -> Callable[[KnownQuote], Any]:
     """The key of prices: first the one with the least support, then the one that is far from the median of its type."""
-    from statistics import median
-
     prices: dict[str, list[float]] = defaultdict(list)
     for offer in offers:
         if offer.rate:
@@ -540,8 +539,6 @@ def likely_cause(conflict: QuoteConflict, known: Iterable[KnownQuote] = ()) -> s
 
     Of several it is the one nearest to the median of the other values of the type, or to the middle of the bounds.
     """
-    from statistics import median
-
     quote, known = conflict.one, tuple(known)
     same = [o for o in known if o.subject is not quote.subject and o.value == quote.value and o.site.claim is None]
     if same:

@@ -15,6 +15,7 @@ from trnspec.loading.files import misplacements
 from trnspec.model.calibration import Calibration
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
+from trnspec.model.document import Claim, Node
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
@@ -27,11 +28,9 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
+from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from trnspec.model.document import Claim, Node
-    from trnspec.yaml import Path
-
     Content = frozenset[tuple[str, str]]
     """The values of a document with their paths below ``spec``, and its claims, without sources and remarks."""
 

@@ -8,6 +8,7 @@ from trnspec.graph.graph import Graph
 from trnspec.model.document import Node
 from trnspec.model.scenarios import Scenarios
 from trnspec.plugins.api import Finding, rule
+from trnspec.plugins.discovery import installed
 
 
 @rule("TRN820", "invalid-scenario", over=Scenarios, local=True)
@@ -60,7 +61,6 @@ def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
         The inputs of the installed evaluators: `trnspec eval NAME --help`.
     """
     from trnspec.evaluation.scenarios import faults
-    from trnspec.plugins.discovery import installed
 
     for fault in faults(node.spec, installed().registry.evaluators, graph):
         if len(fault.path) == len(("spec", "scenarios", "name")) and node.document.damages(fault.path):

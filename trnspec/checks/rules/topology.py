@@ -9,6 +9,7 @@ from typing import Any
 from trnspec.checks.reconcile.relations import AGREES
 from trnspec.diagnostics import Location
 from trnspec.graph.composition import chips, count_path, parts, servers
+from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
 from trnspec.graph.products import chips_of
 from trnspec.graph.provenance import claims_at
@@ -20,6 +21,10 @@ from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
+from trnspec.topology.compare import difference
+from trnspec.topology.fabric import TopologyError
+from trnspec.topology.measures import degrees
+from trnspec.topology.parse import parse
 from trnspec.topology.shapes import Shape
 from trnspec.yaml import Path
 
@@ -131,8 +136,6 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     outer: Fabric | None = getattr(node.spec, "between_servers", None)
     if fabric is None or fabric.links_per_chip is None or (outer is not None and outer.links_per_chip is None):
         return
-    from trnspec.topology.measures import degrees
-
     links, more = fabric.links_per_chip, (None if outer is None else outer.links_per_chip) or 0
     for path, topology, members in _topologies(node, graph):
         if path != _PATH or topology.shape == "switched":
@@ -201,9 +204,6 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 def _built(topology: Topology, members: int) -> Shape | str:
     """The structure of a declaration, or why it cannot be built; imported here, as most documents declare none."""
-    from trnspec.graph.fabrics import shape
-    from trnspec.topology.fabric import TopologyError
-
     try:
         return shape(topology, members)
     except TopologyError as error:
@@ -213,9 +213,6 @@ def _built(topology: Topology, members: int) -> Shape | str:
 @lru_cache(maxsize=1024)
 def _parsed(text: str, members: int) -> Shape | None:
     """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
-    from trnspec.topology.fabric import TopologyError
-    from trnspec.topology.parse import parse
-
     for nodes in (members, None):
         try:
             return parse(text, nodes)
@@ -226,8 +223,6 @@ def _parsed(text: str, members: int) -> Shape | None:
 
 @lru_cache(maxsize=1024)  # many servers have the same topology, and the same words for it
 def _difference(built: Shape, claimed: Shape) -> str:
-    from trnspec.topology.compare import difference
-
     if built.nodes != claimed.nodes:
         return f"{built.nodes:,} chips against {claimed.nodes:,}"
     return difference(built.build(), claimed.build())

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.loading.forms.part import metadata_of, part
 from trnspec.model.calibration import Calibration
 from trnspec.model.document_text import document_text, entry_text
 from trnspec.model.reflection import fields_of
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Document, Path
+from trnspec.yaml import Document, Path
 
 _OF_METADATA = ("name", "source", "note")
 """The keys of a fit that are metadata of its calibration."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.loading.files import misplacements
 from trnspec.loading.forms.fits import calibration_documents, list_name
 from trnspec.loading.forms.part import metadata_of
 from trnspec.loading.forms.platforms import server_documents
 from trnspec.loading.forms.price_rows import documents_in_rows
+from trnspec.model.document import Node
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Problem
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 
 def documents_in_list(node: Node[Any], rejected: Collection[int | str]) -> Iterator[Document]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
 from trnspec.model.document import API_VERSION
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Document, Path, Problem
+from trnspec.yaml import Document, Path, Problem
 
 
 def metadata_of(document: Document) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.loading.forms.part import metadata_of, part
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Document, Path
+from trnspec.yaml import Document, Path
 
 _PATHS: Mapping[str, Path] = {
     "chips": ("spec", "chips", "count"),

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from trnspec.errors import UsageError
 from trnspec.loading.forms.part import metadata_of, part
 from trnspec.loading.structure import plain
+from trnspec.model.document import Node
 from trnspec.model.document_text import document_text, flow_text
 from trnspec.model.quotes import Price, PriceRow, PriceType
 from trnspec.model.reflection import fields_of
 from trnspec.yaml import Document, Path, Problem
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
 
 _RANGE = ("days", "low", "mean", "high")
 

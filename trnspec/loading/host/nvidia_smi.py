@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.parsers import expat
 
 from attrs import define, field
 
+from trnspec.errors import UsageError
 from trnspec.loading.host.machine import EXPECTED, MOST_DEVICES, Accelerator, HostMachine, HostText
-
-if TYPE_CHECKING:
-    from trnspec.errors import UsageError
 
 _ROOT = "nvidia_smi_log"
 _MOST_DEPTH = 16

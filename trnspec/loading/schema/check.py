@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 from jsonschema import Draft202012Validator, ValidationError
@@ -46,15 +46,13 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.renames import renames
 from trnspec.model.rounded import PATTERN as ROUNDED
+from trnspec.plugins.api import Kind
 from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem, ReadingLimits
 from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.model.kinds import LISTS, kind_of
 from trnspec.model.reflection import (
@@ -17,9 +17,7 @@ from trnspec.model.reflection import (
     TextShape,
     shape_in_document,
 )
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 def prune(

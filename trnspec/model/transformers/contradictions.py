@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model, Pooling
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model, Pooling
 
 
 @frozen

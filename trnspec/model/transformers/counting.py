@@ -9,7 +9,7 @@ layers of a single operation) and BERT (segments, a norm of the embedding, a hea
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -17,17 +17,7 @@ from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
 from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.dimensions import Dimensions
-
-if TYPE_CHECKING:
-    from trnspec.model.transformers.model import (
-        Attention,
-        Experts,
-        Indexer,
-        LatentAttention,
-        Model,
-        Pooling,
-        Recurrence,
-    )
+from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention, Model, Pooling, Recurrence
 
 _MATRICES = {"gated": 3, "plain": 2}
 _DEFAULTS = [f.name for f in attrs.fields(Dimensions) if f.default == 0.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
 from trnspec.text_table import plural
@@ -43,8 +44,6 @@ def details(diagnostic: Diagnostic) -> list[str]:
 
 def page(docs: str, code: str) -> str:
     """The address of the page of a code, or an empty text without a site."""
-    from urllib.parse import quote
-
     return f"{docs.rstrip('/')}/{quote(code, safe='', errors='backslashreplace')}" if docs else ""
 
 

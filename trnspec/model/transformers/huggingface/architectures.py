@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from trnspec.model.transformers.huggingface import blocks
+from trnspec.model.transformers.huggingface.config import Config
 from trnspec.model.transformers.huggingface.parts import Fields, dense_before, late_windows
-
-if TYPE_CHECKING:
-    from trnspec.model.transformers.huggingface.config import Config
 
 
 def _after_dense(default: int) -> Callable[[Config], int]:
