@@ -79,6 +79,13 @@ def test_rows_of_a_log(name, file, number, names, expected) -> None:
     assert ("failed requests: 1" in found[0].get("note", "")) is (file == "vllm_bench_failed.json")
 
 
+def test_nccl_tests_without_a_check_of_values() -> None:
+    text = "# size count type time algbw busbw time algbw busbw\n 1024 256 float 30 0.03 0.06 31 0.03 0.06\n"
+    found = imported("nccl-tests", Log("f", text), "x", {}, 0)
+
+    assert [("30", ""), ("31", "")] == [(row["time_us"], row.get("note", "")) for row in found]
+
+
 def test_nccl_tests_twice_in_a_file() -> None:
     first = (SAMPLES / "nccl_all_reduce_h100.log").read_text(encoding="utf-8")
     text = first + "# Collective test starting: alltoall_perf\n" + first.replace("#  Rank  7", "#")

@@ -97,7 +97,7 @@ def _both(
     starts = [i for i, head in enumerate(heads) if head == "time"]
     for start, place in zip(starts, ("out of place", "in place"), strict=False):
         time, algbw, busbw = cells[start : start + 3]
-        wrong = cells[start + 3] if start + 3 < len(cells) and heads[start + 3] == "#wrong" else ""
+        wrong = cells[start + 3] if heads[start + 3 : start + 4] == ["#wrong"] else ""
         if not time[0].isdigit():
             continue  # not every test runs in place
         notes = [common["note"]] if "note" in common else []
