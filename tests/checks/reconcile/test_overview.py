@@ -46,18 +46,11 @@ def test_order_of_importance(catalog) -> None:
     Texts without a gap are last. A gap is large by its factor: half is as far as twice. Of 0 there is no factor.
     """
     in_order = [
-        disagreement("found", 0.01, "semianalysis-2024-12"),
-        disagreement(gap=-0.5),
-        disagreement(gap=0.9),
-        disagreement(gap=-0.4),
-        disagreement(gap=-1.0),
-        disagreement(gap=2.0, source="semianalysis-2024-12"),
-        disagreement(gap=None),
-        disagreement("rejected", 9.0),
-        disagreement("coarse", 9.0),
-        disagreement("word", 9.0),
+        disagreement("found", 0.01, "semianalysis-2024-12"), disagreement(gap=-0.5), disagreement(gap=0.9),
+        disagreement(gap=-0.4), disagreement(gap=-1.0), disagreement(gap=2.0, source="semianalysis-2024-12"),
+        disagreement(gap=None), disagreement("rejected", 9.0), disagreement("coarse", 9.0), disagreement("word", 9.0),
         disagreement("rounded", 9.0),
-    ]
+    ]  # fmt: skip
 
     assert in_order == list(overview(catalog, reversed(in_order)).important)
 

@@ -16,16 +16,9 @@ from trnspec.testing.helpers import examples
 OTHERS = (
     Claim(at="spec.note", says="yes", source=Ref(SOURCE)),
     Claim(at="spec.memory.capacity", says="1 GiB", source=Ref(SOURCE), verdict="rejected", reason="Of another."),
-    Claim(
-        at="spec.memory.bandwidth",
-        says="1 TB/s",
-        source=Ref(SOURCE),
-        verdict="other-scope",
-        scope="one stack",
-        reason="-",
-    ),
+    Claim(at="spec.memory.bandwidth", says="1 TB/s", source=Ref(SOURCE), verdict="other-scope", scope="one stack", reason="-"),
     Claim(at="spec.power", says="1 W", source=Ref(SOURCE), verdict="superseded", reason="Older."),
-)
+)  # fmt: skip
 
 
 @functools.cache

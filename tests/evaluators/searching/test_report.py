@@ -67,15 +67,8 @@ class TestConformance(BuiltinConformance):
     dimensionless = ("evaluated", "feasible", "rejected")
     good = (
         {"model": "mixtral-8x7b", "on": "trn1.32xlarge*8", "seq": 4096, "global_batch": 256, "top": 3},
-        {
-            "model": "gpt2",
-            "on": "trn1.2xlarge",
-            "seq": 1024,
-            "global_batch": 8,
-            "schedule": ("zbv",),
-            "microbatch": (1, 3),
-        },
-    )
+        {"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "schedule": ("zbv",), "microbatch": (1, 3)},
+    )  # fmt: skip
     bad = (
         ({"model": "llama-3.1-405b", "on": "trn1.2xlarge", "seq": 4096, "global_batch": 8}, "no-layout"),
         ({"model": "gpt2", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8, "top": 0}, "misuse"),

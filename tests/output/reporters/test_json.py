@@ -36,17 +36,10 @@ class TestJson:
             "text": "3.4 PFLOPS",
             "hint": AGGREGATE.hint,
             "see": [
-                {
-                    "file": CHIP,
-                    "line": 14,
-                    "column": 20,
-                    "path": ["spec", "peak", "dense", "bf16"],
-                    "pointer": "/spec/peak/dense/bf16",
-                    "text": "190 TFLOPS",
-                }
+                {"file": CHIP, "line": 14, "column": 20, "path": ["spec", "peak", "dense", "bf16"], "pointer": "/spec/peak/dense/bf16", "text": "190 TFLOPS"},
             ],
             "url": "https://example.org/codes/TRN402",
-        }
+        }  # fmt: skip
         assert expected == data["diagnostics"][1]
         summary = {"errors": 1, "warnings": 1, "infos": 1, "waived": 3}
         assert summary | {"files": 14, "documents": 14, "checked": CHECKED} == data["summary"]
