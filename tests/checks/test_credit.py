@@ -43,9 +43,7 @@ def pages(tmp_path):
 
 
 def test_places(pages) -> None:
-    found = {
-        (c.citation.source, c.citation.of, c.citation.at, c.citation.says): c.printed for c in credited(graph(), pages)
-    }
+    found = {(c.source, c.of, c.at, c.says): printed for c, printed in credited(graph(), pages)}
 
     page, api = "neuron-trainium-2024-02", "ec2-api-moto-5.2.5"
     assert found[page, "trainium1", "cores.count", "2"] == "line"

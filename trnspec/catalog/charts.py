@@ -21,16 +21,8 @@ from trnspec.quantities.quantity import Quantity, parse_or_none
 
 
 @frozen
-class Statement:
-    """The value of a figure according to one source.
-
-    Attributes:
-        source: The name of the source.
-        as_of: Its date: a year, a month or a day.
-        verdict: ``adopted``, or the verdict on a conflicting value.
-        says: The value as printed.
-        value: The value: a quantity or a count; ``None`` for a text.
-    """
+class _Statement:
+    """The value of a figure according to one source: a quantity or a count, ``None`` for a text."""
 
     source: str
     as_of: str
@@ -39,20 +31,16 @@ class Statement:
     value: Quantity | float | None
 
 
-def statements(graph: Graph, node: Node[Any], at: str) -> list[Statement]:
-    """All statements on a figure, the oldest first.
-
-    Raises:
-        UnknownNameError: The document has no such figure; the message lists the nearest paths.
-    """
+def _statements(graph: Graph, node: Node[Any], at: str) -> list[_Statement]:
+    """All statements on a figure, the oldest first."""
     known = {fact.at: fact for fact in facts(graph, node)}
     if at not in known:
         raise unknown_name(f"{node.name} states no {at}", at, known)
     fact = known[at]
-    result = [Statement(c.source, c.as_of, c.verdict, str(c.says), _read(str(c.says), fact)) for c in fact.conflicting]
+    result = [_Statement(c.source, c.as_of, c.verdict, str(c.says), _read(str(c.says), fact)) for c in fact.conflicting]
     if fact.value is not None:
         value = fact.value.value if isinstance(fact.value, Stated) else _count(fact.value)
-        result.append(Statement(fact.source, fact.as_of, fact.verdict, fact.text or "", value))
+        result.append(_Statement(fact.source, fact.as_of, fact.verdict, fact.text or "", value))
     return sorted(result, key=lambda s: (s.as_of, s.source))
 
 
@@ -84,7 +72,7 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
         UnknownNameError: The document has no such figure.
         UsageError: It has no dated value that is a number.
     """
-    every = statements(graph, node, at)
+    every = _statements(graph, node, at)
     drawn = [s for s in every if s.value is not None and s.as_of]
     # The adopted value comes first: its unit is preferred.
     first = sorted(drawn, key=lambda s: s.verdict not in ("adopted", "derived"))
@@ -167,20 +155,8 @@ def _fraction(day: date) -> float:
     return day.year + (day - first).days / (date(day.year + 1, 1, 1) - first).days
 
 
-@frozen
-class ComparisonRow:
-    """A row of a comparison.
-
-    Attributes:
-        at: The path of the figure.
-        text: The values as text, in one unit, in the order of the documents.
-        ratios: The ratio of each document to the baseline, with its interval; ``None`` where there is none.
-    """
-
-    at: str
-    text: str
-    ratios: tuple[tuple[Fraction, Ends] | None, ...]
-
+ComparisonRow = tuple[str, str, Sequence[tuple[Fraction, Ends] | None]]
+"""A path, the values of the documents there as text, and their ratios to the baseline, each with its interval."""
 
 _APART = 0.6
 """The share of a row over which the points of the documents are spread."""
@@ -201,8 +177,8 @@ def comparison(
     Raises:
         UsageError: The documents have no figure with a ratio other than 1.
     """
-    having = [r for r in rows if any(ratio is not None for i, ratio in enumerate(r.ratios) if i != base)]
-    differing = [r for r in having if any(ratio is not None and ratio[0] != 1 for ratio in r.ratios)]
+    having = [r for r in rows if any(ratio is not None for i, ratio in enumerate(r[2]) if i != base)]
+    differing = [r for r in having if any(ratio is not None and ratio[0] != 1 for ratio in r[2])]
     if not differing:
         raise UsageError(f"{', '.join(names)} differ in no figure that has a ratio")
     equal, hidden = len(having) - len(differing), len(differing[most:]) if most is not None else 0
@@ -210,20 +186,20 @@ def comparison(
     marks: list[Mark] = [LimitLine(1.0, f"{names[base]} = 1", vertical=True)]
     others = [i for i in range(len(names)) if i != base]
     for i, name in enumerate(names):
-        some = [(float(row), r.ratios[i]) for row, r in enumerate(differing)]
-        ratios = [(row, ratio) for row, ratio in some if ratio is not None and ratio[0] > 0 and i != base]
-        if ratios:
-            x = tuple(float(ratio) for _, (ratio, _) in ratios)
+        some = [(float(row), ratios[i]) for row, (*_, ratios) in enumerate(differing)]
+        drawn = [(row, ratio) for row, ratio in some if ratio is not None and ratio[0] > 0 and i != base]
+        if drawn:
+            x = tuple(float(ratio) for _, (ratio, _) in drawn)
             # Apart, so that equal ratios do not cover each other.
             shift = (others.index(i) - (len(others) - 1) / 2) * _APART / len(others)
-            y = tuple(row + shift for row, _ in ratios)
-            marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in ratios)))
+            y = tuple(row + shift for row, _ in drawn)
+            marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in drawn)))
     caption = (
         f"Values next to each figure: {' | '.join(names)}. Whiskers: intervals of the ratios.",
         f"{equal} figures are equal in all of them." + (f" {hidden} more differ; --full draws them." if hidden else ""),
         f"Sources: {', '.join(sources)}.",
     )
-    categories = tuple(f"{r.at}  {r.text}" for r in differing)
+    categories = tuple(f"{at}  {text}" for at, text, _ in differing)
     axis = ChartAxis(f"ratio to {names[base]}", log=True)
     return Chart(
         "compare",

@@ -13,8 +13,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, get_args
 
-from attrs import frozen
-
 from trnspec.errors import UsageError
 from trnspec.graph.citations import Citation, citations
 from trnspec.graph.graph import Graph
@@ -39,21 +37,10 @@ _NAMED = re.compile(r"\blines? (\d+(?:(?: to |, and | and |, )\d+(?![\d.]* ))*)"
 _KEY = re.compile(r"[A-Za-z]+(?:\.[A-Za-z]+(?:\[\d+\])?)+")
 
 
-@frozen(kw_only=True)
-class Credit:
-    """Location of a credited value on its page.
+def credited(graph: Graph, folder: Path) -> list[tuple[Citation, Outcome]]:
+    """The values of every source that has a page in a folder, each with where the page prints it.
 
-    Attributes:
-        citation: The value, its document and its source.
-        printed: ``line`` on the lines that ``where`` names, ``page`` elsewhere on the page, or ``no``.
-    """
-
-    citation: Citation
-    printed: Outcome
-
-
-def credited(graph: Graph, folder: Path) -> list[Credit]:
-    """Compare the values of every source that has a page in a folder with the page.
+    That is ``line`` on the lines that ``where`` names, ``page`` elsewhere on the page, or ``no``.
 
     Left out are statements in words (features), which are paraphrases; names of documents, which are the catalog's own;
     and words that the catalog uses of every document of a kind, such as ``connects: chips``.
@@ -69,7 +56,7 @@ def credited(graph: Graph, folder: Path) -> list[Credit]:
         raise UsageError(f"{folder} has no page of a source; a page is SOURCE.txt or SOURCE/DOCUMENT.txt")
     pages = {name: _Pages(folder, name) for name in sources}
     return [
-        Credit(citation=each, printed=_printed(each, pages[each.source].of(each.of)))
+        (each, _printed(each, pages[each.source].of(each.of)))
         for each in citations(graph, sources)
         if not each.at.startswith("features.")
         and each.says not in graph

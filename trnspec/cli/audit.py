@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,13 +13,13 @@ import attrs
 import click
 
 from trnspec.api import registry
+from trnspec.checks.credit import OUTCOMES, credited
 from trnspec.checks.reconcile.audit import Audit, Disagreement, SourceValue, audit
 from trnspec.checks.reconcile.hints import shown
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.reconcile.machines import MachineComparison, PropertyRow, compare
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
-from trnspec.cli.audit_pages import list_unprinted
 from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
@@ -113,7 +113,7 @@ def command(
         sys.exit(int(_compare(known, modes["host"], names[0] if names else None, format_)))
     documents, paths = _split(known, names)
     if modes["pages"] is not None:
-        sys.exit(int(list_unprinted(known, modes["pages"], documents, paths, format_)))
+        sys.exit(int(_list_unprinted(known, modes["pages"], documents, paths, format_)))
     if modes["stale"]:
         _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_, full=full)
         return
@@ -520,3 +520,31 @@ def _stale_page(stale: Sequence[Age], shown: int, known: int, most: int) -> Sequ
 def _stale_table(stale: Sequence[Age]) -> TextTable:
     rows = tuple((a.name, a.at, a.value, a.source, a.as_of, a.months, a.sources) for a in stale)
     return TextTable(_AGE_COLUMNS, rows, hint="--format json")
+
+
+def _list_unprinted(
+    graph: Graph, folder: FilePath, documents: Collection[str], paths: Iterable[str], format_: str
+) -> bool:
+    """Print the values that the pages do not print, and how many they print; true if there are such values.
+
+    Raises:
+        UsageError: The folder has no pages.
+    """
+    columns = [Column("document", keep=True), Column("figure", keep=True), Column("says", wrap=True)]
+    columns += [Column("source", wrap=True, keep=True), Column("where", wrap=True)]
+    found = [(c, p) for c, p in credited(graph, folder) if (not documents or c.of in documents) and is_at(c.at, paths)]
+    counts = {outcome: sum(printed == outcome for _, printed in found) for outcome in OUTCOMES}
+    missing = [c for c, printed in found if printed == "no"]
+    rows = table(columns, [(c.of, c.at, c.says, c.source, c.where) for c in missing], "--format json")
+    sources = len({c.source for c, _ in found})
+    summary = (
+        f"{len(found):,} values of {plural(sources, 'source')}: {counts['line']:,} printed at the "
+        f"named place, {counts['page']:,} elsewhere on the page, {counts['no']:,} not printed."
+    )
+    emit(
+        format_,
+        lambda: [*([rows] if missing else []), wrapped("", summary, width())],
+        lambda: rows,
+        lambda: {"values": len(found), "printed": counts},
+    )
+    return bool(missing)

@@ -122,7 +122,7 @@ def verify(name: str | None, root: str | None) -> None:
 
 def _audit(graph: Graph, pages: FilePath) -> dict[str, int]:
     """Numbers of values that the pages print at the named line, elsewhere, and not at all."""
-    printed = Counter(credit.printed for credit in credited(graph, pages))
+    printed = Counter(outcome for _, outcome in credited(graph, pages))
     return {"values": printed.total(), **{outcome: printed[outcome] for outcome in OUTCOMES}}
 
 

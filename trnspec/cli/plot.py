@@ -16,7 +16,8 @@ from trnspec.atomic_write import write
 from trnspec.catalog.charts import ComparisonRow, comparison
 from trnspec.catalog.charts import history as drawn
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
-from trnspec.cli.compare import compared
+from trnspec.cli.compare import compared, in_one_unit, ratio_of
+from trnspec.cli.compare import rows as compared_rows
 from trnspec.cli.complete import documents, figure_of_document
 from trnspec.cli.help import CommandGroup, NamedPath, documented, option
 from trnspec.cli.show import importance
@@ -272,11 +273,9 @@ def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **optio
     return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes), most)
 
 
-def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
-    from trnspec.cli.compare import in_one_unit, ratio_of, rows
-
-    result = []
-    every = rows(graph, nodes)
+def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[ComparisonRow]:
+    result: list[ComparisonRow] = []
+    every = compared_rows(graph, nodes)
     aligned = {at for row in every for at in row.aligns}
     for row in sorted((r for r in every if r.at not in aligned), key=lambda r: importance(r.at)):
         unit, cells = in_one_unit(row)
@@ -288,7 +287,7 @@ def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
             None if r is None else (r.value, (float(r.interval.low), None if r.interval.high is None else float(r.interval.high)))
             for r in ratios
         ]  # fmt: skip
-        result.append(ComparisonRow(row.at, text, tuple(ends)))
+        result.append((row.at, text, ends))
     return result
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
-from attrs import frozen
 
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
@@ -24,6 +23,12 @@ from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, TextTable, plural, table, wrapped
 
 _Row = tuple[Cell, ...] | str
+
+_ShownLine = tuple[str, str, str, str]
+"""A value at a path: path, text, interval and date; equal values of one group become one row."""
+
+_Dispute = tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]
+"""The path of a figure, and the values of other sources by verdict, the worst verdict first."""
 
 
 @documented(
@@ -246,37 +251,9 @@ _EXPLAINED = 6
 """Disputed figures with an explanation, where not all fit."""
 
 
-@frozen(kw_only=True)
-class _ShownLine:
-    """A value at a path; equal values of one group become one row."""
-
-    at: str
-    text: str
-    interval: str = ""
-    date: str = ""
-
-    @property
-    def rank(self) -> int:
-        """Its importance."""
-        return importance(self.at)
-
-
 def importance(at: str) -> int:
     """The index of the most important path that a path belongs to; low is important."""
     return next((i for i, main in enumerate(_MAIN) if at == main or at.startswith(f"{main}.")), len(_MAIN))
-
-
-@frozen(kw_only=True)
-class _Dispute:
-    """The values that other sources give for a figure, by verdict."""
-
-    at: str
-    values: Mapping[str, tuple[str, ...]]
-
-    @property
-    def severity(self) -> int:
-        """The index of its worst verdict."""
-        return min(map(_severity, self.values))
 
 
 def _severity(verdict: str) -> int:
@@ -291,13 +268,13 @@ def _screen(
     Unresolved figures, missing figures and intervals are never hidden; what is hidden is counted in the last line.
     """
     rows = _merged(_lines(graph, node, node_facts, totals))
-    disputes = sorted(_disputes(node_facts), key=lambda d: d.severity)
-    open_ = sum(d.severity == 0 for d in disputes)
-    rows.sort(key=lambda r: r.rank)
-    known = {at for row in rows for at in _paths(row.at)}
+    disputes = sorted(_disputes(node_facts), key=lambda d: _severity(d[1][0][0]))
+    open_ = sum(_severity(values[0][0]) == 0 for _, values in disputes)
+    rows.sort(key=lambda r: importance(r[0]))
+    known = {at for row in rows for at in _paths(row[0])}
     missing = [at for at in _EXPECTED if at not in known] if isinstance(node.spec, Chip) else []
-    unresolved = {at for d in disputes[:open_] for at in _paths(d.at)}
-    rows.sort(key=lambda r: unresolved.isdisjoint(_paths(r.at)))  # their adopted values are always shown
+    unresolved = {at for d in disputes[:open_] for at in _paths(d[0])}
+    rows.sort(key=lambda r: unresolved.isdisjoint(_paths(r[0])))  # their adopted values are always shown
     shown_disputes = len(disputes)
     shown_rows = min(len(rows), SCREEN)
     while True:
@@ -323,13 +300,12 @@ def _blocks(
         Column("date", keep=True),
     ]
     blocks: list[Block] = [heading]
-    rows = sorted(rows, key=lambda r: r.rank)
-    blocks.append(_filled(columns, [(r.at, r.text, r.interval, r.date) for r in rows]))
+    blocks.append(_filled(columns, [*sorted(rows, key=lambda r: importance(r[0]))]))
     if missing:
         blocks.append(wrapped("no source    ", ", ".join(missing), width()))
     if disputes:
         names = (Column("disputed", wrap=True, keep=True), Column("verdict: values of other sources", wrap=True))
-        cells = [(d.at, "; ".join(f"{v}: {', '.join(values)}" for v, values in d.values.items())) for d in disputes]
+        cells = [(at, "; ".join(f"{v}: {', '.join(says)}" for v, says in values)) for at, values in disputes]
         blocks.append(table(names, cells))
     return blocks
 
@@ -357,34 +333,33 @@ def _rest(node: Node[Any], node_facts: Sequence[Fact], figures: int, disputes: S
 def _lines(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], totals: Sequence[Sum]) -> Iterator[_ShownLine]:
     """Totals, facts, prices and power; of the facts neither stated totals nor ratios to other documents."""
     for total in totals:
-        yield _ShownLine(at=total.at, text=total.text, interval=total.interval_text, date="total")
+        yield total.at, total.text, total.interval_text, "total"
     known = {total.at for total in totals}
     for fact in node_facts:
         counted = fact.at.removesuffix(".count") in known or fact.at.removeprefix("stated.") in known
         if fact.text and not counted and not fact.at.startswith("ratios.") and not fact.at.endswith("note"):
             date = "derived" if fact.verdict == "derived" else fact.as_of
-            yield _ShownLine(at=fact.at, text=fact.text, interval=fact.interval_text, date=date[:7])
+            yield fact.at, fact.text, fact.interval_text, date[:7]
     seen = set()
     for fact in quoted_facts(graph, node):
         kind, type_, *place = fact.at.split(".", 2)
         if (kind, type_) not in seen:
             seen.add((kind, type_))
             text = ", ".join([_quoted_text(fact), *place])
-            yield _ShownLine(at=f"{kind.removesuffix('s')}.{type_}", text=text, date=fact.as_of[:7])
+            yield f"{kind.removesuffix('s')}.{type_}", text, "", fact.as_of[:7]
 
 
 def _merged(rows: Iterator[_ShownLine]) -> list[_ShownLine]:
     """The rows, equal ones of a group as one: ``peak.dense.{bf16,fp16,tf32}``."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        key = (group(row.at) or row.at, row.text, row.interval, row.date)
-        found.setdefault(key, []).append(row.at)
-    return [_ShownLine(at=joined(ats)[0], text=k[1], interval=k[2], date=k[3]) for k, ats in found.items()]
+    found: dict[_ShownLine, list[str]] = {}
+    for at, text, interval, date in rows:
+        found.setdefault((group(at) or at, text, interval, date), []).append(at)
+    return [(joined(ats)[0], text, interval, date) for (_, text, interval, date), ats in found.items()]
 
 
 def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
     """Disputed facts; figures of one group with the same other values are one."""
-    found: dict[tuple[object, ...], list[str]] = {}
+    found: dict[tuple[str, bool, Any], list[str]] = {}
     for fact in node_facts:
         claims = [c for c in fact.conflicting if c.verdict not in _AGREEING]
         claims.sort(key=lambda c: _severity(c.verdict))
@@ -394,7 +369,7 @@ def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
         if values:
             key = tuple((verdict, tuple(says)) for verdict, says in values.items())
             found.setdefault((group(fact.at), fact.value is None, key), []).append(fact.at)
-    return [_Dispute(at=joined(ats)[0], values=dict(key[2])) for key, ats in found.items()]  # type: ignore[call-overload]
+    return [(joined(ats)[0], values) for (*_, values), ats in found.items()]
 
 
 # For programs.
