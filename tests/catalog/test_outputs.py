@@ -22,7 +22,7 @@ from tests.support.rules import KNOWN, document, files, graph, linked, slips, so
 from tests.support.small_catalog import CAT, GRAPH
 from tests.support.stored import DATA, sample, sampled
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.charts import ComparisonRow, comparison, history, year
+from trnspec.catalog.charts import comparison, history, year
 from trnspec.catalog.query.parser import parse_condition, parse_query, parse_term
 from trnspec.catalog.tables import CatalogTable, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
@@ -262,11 +262,11 @@ def charts() -> Iterator[str]:
     yield _rounded(str(asdict(history(many, many.named("many"), "memory.capacity"))))
     none: tuple[None, ...] = (None, None)
     ratios = {"a": (Fraction(1), (0.9, 1.1)), "b": (Fraction(2), (1.9, None)), "c": (Fraction(0), (0.0, 0.1))}
-    rows = [ComparisonRow(at, f"{at} text", (ratios[one], *(ratios.get(other) for other in others)))
+    rows = [(at, f"{at} text", (ratios[one], *(ratios.get(other) for other in others)))
             for at, one, others in (("x", "a", "bc"), ("y", "a", "b-"), ("z", "a", "aa"), ("w", "a", "-b"), ("v", "a", "--"))]  # fmt: skip
     for base in range(3):
         yield _rounded(error(lambda: asdict(comparison(["one", "two", "three"], base, rows, ["s1", "s2"]))))  # noqa: B023
-    yield error(lambda: asdict(comparison(["one", "two"], 0, [ComparisonRow("x", "t", none), rows[2]], [])))
+    yield error(lambda: asdict(comparison(["one", "two"], 0, [("x", "t", none), rows[2]], [])))
     yield from (
         f"{text}: {_rounded(str(year(text)))}"
         for text in ("2024", "2023", "2024-02", "2024-12", "2024-12-31", "2023-01-01")

@@ -34,13 +34,13 @@ def test_a_comparison_has_values_in_one_unit_and_ratios_to_the_baseline() -> Non
     """The first figures first; a ratio that is not known, and that of a date, is missing."""
     catalog = trnspec.load()
     rows = _compared(catalog.graph, [catalog[name].node for name in ("trainium1", "trainium2")], 0)
-    found = {row.at: (row.text, [ratio and float(ratio[0]) for ratio in row.ratios]) for row in rows}
+    found = {at: (text, [ratio and float(ratio[0]) for ratio in ratios]) for at, text, ratios in rows}
 
     assert next(iter(found)) == "peak.dense.fp32"
     assert found["memory.capacity"] == ("32 | 96 GiB", [1.0, 3.0])
     assert found["peak.dense.int8"] == ("380 | - TOPS", [1.0, None])
     assert found["dies"][0] == "- | 2"
-    assert rows[0].ratios[0][1] == pytest.approx((47.45 / 47.55, 47.55 / 47.45))
+    assert rows[0][2][0][1] == pytest.approx((47.45 / 47.55, 47.55 / 47.45))
 
 
 @pytest.mark.parametrize(
