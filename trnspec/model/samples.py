@@ -1,8 +1,7 @@
-"""Values of the classes of documents by shape: samples of them, and membership."""
+"""Samples of the values of documents by shape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trnspec.model.figure import Figure
@@ -21,30 +20,6 @@ from trnspec.model.reflection import (
     fields_of,
 )
 from trnspec.quantities.quantity import parse
-
-
-def has_shape(value: Any, shape: Shape) -> bool:  # noqa: PLR0911  # one branch for each shape
-    """Whether a structured value is of a shape."""
-    match shape:
-        case EitherShape(options):
-            return any(has_shape(value, option) for option in options)
-        case ListShape(item):
-            return isinstance(value, tuple) and all(has_shape(v, item) for v in value)
-        case MapShape(item):
-            return isinstance(value, Mapping) and all(has_shape(v, item) for v in value.values())
-        case ObjectShape(cls):
-            return isinstance(value, cls)
-        case FigureShape():
-            return isinstance(value, Figure)
-        case RefShape():
-            return isinstance(value, Ref)
-        case FlagShape():
-            return isinstance(value, bool)
-        case NumberShape(whole):
-            return isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-        case ChoiceShape(words):
-            return value in words
-    return isinstance(value, str)
 
 
 def sample_of(shape: Shape, *, complete: bool) -> Any:

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path as FilePath
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import attrs
 from attrs.exceptions import FrozenInstanceError
@@ -22,7 +22,7 @@ from trnspec.diagnostics import Code
 from trnspec.model.json_schema import document_schema, example_of
 from trnspec.model.parts import declared_parts, has_parts, parts_fault
 from trnspec.model.reflection import ObjectShape, Shape, classes_in, default_of, field_docs, shape_of, unless_announced
-from trnspec.model.samples import has_shape, sample_of
+from trnspec.model.samples import sample_of
 from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
 from trnspec.plugins.failures import TimeLimitError, call_seconds, contained, described
 from trnspec.quantities.units import UnitTable
@@ -66,9 +66,15 @@ def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:
 
 def _faults(value: Any, declared: Any, name: str) -> Iterator[str]:
     """Values that are not of the declared type: a value of a plugin, its items, or its attributes if it is one of the interface."""
+    if get_origin(declared) is Annotated:
+        declared = get_args(declared)[0]
     origin, inner = get_origin(declared) or declared, get_args(declared)
     if origin in (typing.Union, types.UnionType):
         fits = any(not list(_faults(value, each, name)) for each in inner)
+    elif origin is Literal:
+        fits = value in inner
+    elif origin in (int, float):
+        fits = isinstance(value, (int, origin)) and not isinstance(value, bool)
     else:
         fits = declared is Any or (callable(value) if origin is Callable else isinstance(value, origin))
     if not fits:
@@ -202,8 +208,7 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
         example_of(shape, example)
     default = default_of(attribute)
     may_lack = type(None) in get_args(hint) or name in unless_announced(cls)
-    may_be = default is attrs.NOTHING or (default is None and may_lack) or has_shape(default, shape)
-    if not may_be:
+    if default is not attrs.NOTHING and not (default is None and may_lack) and list(_faults(default, hint, name)):
         raise ValueError(f"the default {default!r} is not of its type; use None, or a value that a document gets")
     return shape
 
