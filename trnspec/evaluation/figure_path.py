@@ -19,6 +19,7 @@ from trnspec.graph.totals import terms
 from trnspec.model.calibration import SERVING_SHARES, SHARES, Calibration
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.ref import indefinite
 from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at, with_value
 from trnspec.model.renames import current
 from trnspec.yaml import Path
@@ -149,7 +150,7 @@ def _elsewhere(graph: Graph, node: Node[Any], rest: str) -> TrnspecError:
         return UsageError(f"{node.name}.{rest} is a figure of {value.part.name}; write {value.part.name}.{at}")
     hint = paths.unknown_path(graph, kind, rest)
     hint = hint or _misspelled(graph, kind, rest) or f"trnspec show {node.name} lists its figures"
-    return UnknownNameError(f"a {node.kind} has no {rest}; {hint}")
+    return UnknownNameError(f"{indefinite(node.kind)} has no {rest}; {hint}")
 
 
 def figures_of(evaluation: Evaluation, graph: Graph) -> tuple[FigurePath, ...]:

@@ -1,8 +1,8 @@
 """The formulas of derived figures: ``27,648 GiB / 36``, ``8 x 128 x 128 x 2 x 2.4 GHz``.
 
 Grammar: sums of products and quotients (``x``, ``*``, ``/``) of quantities, numbers and brackets; there is no minus. A
-number may be followed by words that name what it counts (``4 links``). Dimensions are not checked: a clock rate times
-operations is a rate, and both are base units.
+number may be followed by words that name what it counts (``4 links``). Evaluation does not check dimensions: a clock rate
+times operations is a rate, and both are base units; :func:`dimension` knows that of simple formulas.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attrs import define, frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
-from trnspec.quantities.units import UNITS, UnitTable
+from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """A number as a token; whether its digits are grouped correctly is decided by :func:`read_number`."""
@@ -141,6 +141,20 @@ def evaluate(text: str, units: UnitTable = UNITS, *, exact: bool = False) -> Int
     return value
 
 
+def dimension(text: str, units: UnitTable = UNITS) -> Dimension | None:
+    """The dimension of a formula in which one quantity alone has a unit, which is not a divisor; ``None`` for others.
+
+    That of a clock rate is not known: it is multiplied with operations or bytes.
+    """
+    used = [
+        m for m in re.finditer(rf"(/ *\(?)?{NUMBER} ?({UNIT})", text) if m[2] != "x" and units.get(m[2]) is not None
+    ]
+    if len(used) != 1 or used[0][1] or ":" in text or "spec." in text:
+        return None
+    found = units.unit(used[0][2]).dimension
+    return None if found is Dimension.FREQUENCY else found
+
+
 @define
 class _Parser:
     """Recursive descent over the levels of the grammar."""
@@ -203,7 +217,7 @@ class _Parser:
             raise FormulaError(f"{error} (in the formula {self.text!r})") from error
         while not number.unit and self.now.kind == "word" and self.now.text != "x":
             word = self.take().text
-            if "/" in word:
+            if re.search("[/$%]", word):
                 raise FormulaError(f"{word!r} is neither a unit nor what is counted in the formula {self.text!r}")
         # A count is exact, unless it is qualified as approximate.
         is_exact = quantity.qualifier is Qualifier.EXACT and (self.exact or not number.unit)

@@ -17,6 +17,7 @@ from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.structure import Rejection, StructureError, plain, structure
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.ref import indefinite
 from trnspec.model.reflection import ObjectShape, dotted, figures_of, shape_at, steps_of, value_at, with_value
 from trnspec.model.renames import current
 from trnspec.yaml import Path
@@ -63,7 +64,7 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
         full = steps(path, spec)
         hint = _path_hint(spec, full)
         if hint:
-            errors.append(ChangeError(path, f"a {node.kind} has no {path}; {hint}", key=True))
+            errors.append(ChangeError(path, f"{indefinite(node.kind)} has no {path}; {hint}", key=True))
             continue
         if any(other[: len(full)] == full for other in before):
             errors.append(ChangeError(path, f"{path} replaces another change of this document", key=True))

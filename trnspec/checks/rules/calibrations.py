@@ -172,7 +172,7 @@ def impossible_fit(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
         The definition of an interval.
     """
     for path, low, high in _ranges(node.spec, ("spec",)):
-        yield Finding(path, f"low is {low}, and high {high}", "exchange the two")
+        yield Finding((*path, "low"), f"low is {low}, and high {high}", "exchange the two")
     yield from _impossible_errors(node.spec)
     yield from _impossible_shares(node.spec)
     when, today = node.spec.fitted, date.today().isoformat()  # noqa: DTZ011  # as TRN307

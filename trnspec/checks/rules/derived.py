@@ -24,7 +24,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, shape_at, spread
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.formula import FormulaError
+from trnspec.quantities.formula import FormulaError, dimension
 from trnspec.quantities.quantity import Interval, Quantity, render, significant
 from trnspec.text_table import plural
 from trnspec.yaml import Path
@@ -155,7 +155,10 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             yield Finding((*path, key), str(error), error.hint or f"write for instance: {example}")
             continue
         if isinstance(value, Figure):
-            if not result.overlaps(value.value.interval):
+            if (found := dimension(formula, node.units)) not in (None, value.value.dimension):
+                message = f"{formula} measures {found.word}, but {value.value} measures {value.value.dimension.word}"
+                yield Finding((*path, key), message, "correct the unit in the formula, or that of the figure")
+            elif not result.overlaps(value.value.interval):
                 yield _mismatch(Site(node, path), value, key, result, graph)
         elif not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
             message = f"{dotted(path)} is {value}, but {formula} is {float(result.low):,.6g}"

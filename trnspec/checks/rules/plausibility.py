@@ -196,7 +196,7 @@ def implausible_technology(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         process = spec.process or ""
         in_nm = re.match(r"([0-9]+(?:\.[0-9]+)?) nm", process)
         is_plausible = in_nm is not None and PROCESS[0] <= float(in_nm[1]) <= PROCESS[1]
-        if re.match(r"[0-9.]+(?: |$)", process) and not is_plausible:
+        if re.match(r"[0-9.]+(?:[nuµm]m| |$)", process) and not is_plausible:
             yield Finding(
                 ("spec", "process"), f"{spec.process} is not the node of a process", "write it in nm, as in 5 nm"
             )

@@ -88,7 +88,7 @@ def _price_mismatch(price: Node[Price], graph: Graph) -> Iterator[Finding]:
             if path[2:]
         ),
     ]
-    for path, place in places:
+    for path, place in {place: (path, place) for path, place in reversed(places)}.values():
         if place != UNSTATED and not is_known(place):
             hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
             yield _unknown_place(path, place, hint, key=path[0] == "spec")
