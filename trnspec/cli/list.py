@@ -168,7 +168,7 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
     """The list of a kind, and the base unit of each column of figures by its name."""
     is_system = has_parts(spec) and not issubclass(spec, Cluster)
     nodes = newest_first(graph, nodes) if is_system else sorted(nodes, key=lambda n: n.name)
-    columns = [Column("name", wrap=not is_system, keep=True)]
+    columns = [Column("name", wrap=True, keep=True)]
     cells: list[list[Cell]] = [[n.name for n in nodes]]
     units: dict[str, str] = {}
     values = main_figures(graph, nodes) if is_system else _values(graph, spec, nodes)
