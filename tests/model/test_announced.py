@@ -25,7 +25,7 @@ spec: {publisher: P, as_of: 2026-01, rank: third-party}
     ("status", "codes"),
     [
         ("status: announced, ", []),
-        ("", ["TRN102", "TRN102"]),
+        ("", ["TRN102"]),
         ("status: sold, ", ["TRN104"]),
         ("status: {value: announced, where: end}, ", []),
     ],
