@@ -245,9 +245,7 @@ def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
 
 
 def test_command(here, tmp_path, monkeypatch, pages) -> None:
-    monkeypatch.setattr(
-        "trnspec.site.build.build", lambda *_: {n: pages[n].encode() for n in ("index.html", "data.js")}
-    )
+    monkeypatch.setattr("trnspec.cli.site.build", lambda *_: {n: pages[n].encode() for n in ("index.html", "data.js")})
     result = here("site", "build", tmp_path / "site", "--no-plans")
 
     assert (0, "") == (result.status, result.out)
