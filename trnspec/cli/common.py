@@ -14,6 +14,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.help import option
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
+from trnspec.loading import settings
 from trnspec.loading.index import shipped_graph
 from trnspec.loading.rewriting import TextFile, write_texts
 from trnspec.loading.settings import Settings
@@ -152,8 +153,6 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
 
 def here(catalogs: Sequence[str] = ()) -> Settings:
     """The settings of the current folder, with the catalogs that ``--catalog`` names."""
-    from trnspec.loading import settings
-
     try:
         found = settings.find(FilePath.cwd())
         return found.merged(settings.Settings(catalogs=tuple(map(FilePath, catalogs)))) if catalogs else found

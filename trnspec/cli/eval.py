@@ -12,7 +12,8 @@ from typing import Any
 import click
 from attrs import asdict, evolve
 
-from trnspec.api import registry
+from trnspec.api import evaluator, registry
+from trnspec.cli import eval_csv
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.eval_csv import flat, many, ranked
@@ -92,8 +93,6 @@ class Evaluators(CommandGroup):
             from trnspec.cli.search import evaluator_search
 
             return evaluator_search()
-        from trnspec.api import evaluator
-
         return evaluator_command(*evaluator(cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click passes it
@@ -330,8 +329,6 @@ def _values(one: Input, text: str) -> Iterator[Any]:
 
 
 def _one(request: EvalRequest, format_: str) -> None:
-    from trnspec.cli.eval_csv import one
-
     def evaluation() -> Evaluation:
         found = request.evaluation()
         if request.plot is not None:
@@ -342,7 +339,7 @@ def _one(request: EvalRequest, format_: str) -> None:
         request.evaluator.name,
         evaluation,
         format_,
-        csv_of=lambda found: one(request, found).selected(request.columns),
+        csv_of=lambda found: eval_csv.one(request, found).selected(request.columns),
         about={"catalog": request.options},
         columns=request.columns,
         catalog=request.catalog_note,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import asdict
@@ -23,6 +23,7 @@ from trnspec.cli.progress import bar
 from trnspec.cli.render import formats, show
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.measure.collectives import collectives
+from trnspec.measure.comparison import ComparedRows, compare
 from trnspec.measure.device import Device, chip_of, device_of
 from trnspec.measure.kernels import Cells, attention, copies, gemms
 from trnspec.measure.layer import layers
@@ -30,11 +31,8 @@ from trnspec.measure.shapes import FULL, SMALL
 from trnspec.measure.tables import TableOrigin, completed, files
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.server import Server
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.text_table import Column, plural, table
-
-if TYPE_CHECKING:
-    from trnspec.measure.comparison import ComparedRows
-    from trnspec.perf.calibration.measured.case import Skipped
 
 PARTS = ("gemm", "copy", "attention", "layer", "collective")
 """Kinds of measurements."""
@@ -91,8 +89,6 @@ def command(**options: Any) -> None:
     versions, which `trnspec validate`, `trnspec eval accuracy --data` and `trnspec calibrate` read, and a comparison with the
     figures of the chip and the calibration in use.
     """
-    from trnspec.measure.comparison import compare
-
     if not re.fullmatch(NAME_PATTERN.regex, options["name"]):
         raise UsageError(f"--name: {options['name']!r} is not {NAME_PATTERN.words}")
     catalog = load_catalog(catalog=options["catalog"])

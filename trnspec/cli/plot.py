@@ -22,6 +22,7 @@ from trnspec.cli.complete import documents, figure_of_document
 from trnspec.cli.help import CommandGroup, NamedPath, documented, option
 from trnspec.cli.show import importance
 from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation import charts
 from trnspec.evaluation.charts import chart, sweep_chart
 from trnspec.evaluation.figure_path import figure_path
 from trnspec.evaluation.result import Evaluation
@@ -30,6 +31,7 @@ from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
 from trnspec.model.document import Node
 from trnspec.output.exporters.svg import Groups, export
+from trnspec.perf.lowering.lower import lower
 from trnspec.plots.chart import Chart, check
 from trnspec.text_table import Number
 
@@ -201,9 +203,7 @@ def heatmap(file: str, answer: str | None, x: str | None, y: str | None) -> Char
 
     FILE is what trnspec eval EVALUATOR --format json printed for a sweep; - is standard input.
     """
-    from trnspec.evaluation.charts import heatmap
-
-    return heatmap(_read(file, "eval training"), answer, x, y)
+    return charts.heatmap(_read(file, "eval training"), answer, x, y)
 
 
 @_chart(
@@ -218,13 +218,11 @@ def timeline(file: str) -> Chart:
 
     FILE is what trnspec eval training --trace wrote; - is standard input.
     """
-    from trnspec.evaluation.charts import timeline
-
     try:
         data = json.loads(sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8"))
     except ValueError as error:
         raise UsageError(f"{file}: {error}") from error
-    return timeline(data)
+    return charts.timeline(data)
 
 
 @_chart(
@@ -329,8 +327,6 @@ def topology(name: str, highlight: str | None, output: FilePath, **options: Any)
 
 
 def _groups(graph: Graph, name: str, text: str) -> Any:
-    from trnspec.perf.lowering.lower import lower
-
     degree, _, ranks = text.partition("=")
     if degree.strip() != "tp" or not ranks.strip().isdecimal() or not int(ranks):
         raise UsageError(f"--highlight: tp=RANKS is expected, such as tp=16, not {text!r}")

@@ -18,10 +18,10 @@ from trnspec.cli.complete import figure_of_document
 from trnspec.cli.help import new_option
 from trnspec.cli.progress import bar
 from trnspec.errors import UsageError
-from trnspec.evaluation.analysis import solve
+from trnspec.evaluation.analysis import sensitivity, solve
 from trnspec.evaluation.progress import reported
 from trnspec.evaluation.result import Evaluation
-from trnspec.evaluation.runner import as_mapping
+from trnspec.evaluation.runner import as_mapping, run, traced
 from trnspec.evaluation.sweeps import figure_axes, from_options, with_figures
 from trnspec.plugins.api import Evaluator
 
@@ -164,15 +164,11 @@ class EvalRequest:
             return self._evaluation(combination)
 
     def _evaluation(self, combination: Mapping[str, Any]) -> Evaluation:
-        from trnspec.evaluation.runner import run, traced
-
         inputs = with_figures({**self.given, **self.inputs}, combination)
         arguments = (self.evaluator, self.provider, self.catalog, inputs)
         if self.target is not None:
             return solve(*arguments, self.target, *self._solved)
         if self.sensitivity is not None:
-            from trnspec.evaluation.analysis import sensitivity
-
             evaluation, table = sensitivity(*arguments, self.sensitivity)
             result = evolve(evaluation, tables=(*evaluation.tables, table))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import asdict
@@ -28,6 +28,15 @@ from trnspec.diagnostics import Report, Severity
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.runner import run
+from trnspec.evaluation.scenarios import (
+    ScenarioOutcome,
+    changed_answers,
+    changed_inputs,
+    difference_table,
+    given,
+    resolve,
+    rows,
+)
 from trnspec.evaluation.sweeps import sections
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
@@ -37,9 +46,6 @@ from trnspec.model.scenarios import Scenarios
 from trnspec.output.reporters.evaluation import cells, refusal
 from trnspec.text_table import Block, TextTable, csv, table
 from trnspec.yaml import read_file
-
-if TYPE_CHECKING:
-    from trnspec.evaluation.scenarios import ScenarioOutcome
 
 
 def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str] | None) -> tuple[str, str] | None:  # noqa: ARG001  # click passes it
@@ -83,8 +89,6 @@ def command(  # one parameter for each option
     possibly a base scenario from which it inherits. An input that is left out has its default. Exit status 1: no
     scenario has an answer. Exit status 2: wrong usage, or an invalid file.
     """
-    from trnspec.evaluation.scenarios import rows
-
     if diff and only:
         raise UsageError("--diff names the scenarios to evaluate; it cannot be combined with --only")
     if (columns or sort) and (diff or format_ == "json"):
@@ -132,9 +136,6 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
 
 
 def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> ScenarioOutcome:
-
-    from trnspec.evaluation.scenarios import ScenarioOutcome, given, resolve
-
     scenario = resolve(node.spec, name)
     try:
         with redirect_stdout(sys.stderr):
@@ -185,8 +186,6 @@ def _flat(outcomes: Sequence[ScenarioOutcome]) -> TextTable:
 def _diff(
     node: Node[Scenarios], outcomes: Sequence[ScenarioOutcome], graph: Graph, format_: str, chosen: Mapping[str, str]
 ) -> None:
-    from trnspec.evaluation.scenarios import changed_answers, changed_inputs, difference_table
-
     one, other = outcomes
     names = (one.name, other.name)
     inputs = changed_inputs(one, other, graph)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import active_children
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve
@@ -26,12 +28,10 @@ from trnspec.evaluation.inputs import bound, fields_of
 from trnspec.evaluation.progress import SearchExecution, distributed, reported
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import applied, as_mapping, under_assumptions
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from trnspec.evaluators.searching.files import PartResult
-    from trnspec.evaluators.searching.space import Search
+from trnspec.evaluators.searching.files import PartResult, headers, load, merged, name_of, read_header, save
+from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.report import report
+from trnspec.evaluators.searching.space import Search, executor, reduced, search_of
 
 _INTERRUPTED = 130
 _PARTS_PER_WORKER = 8
@@ -99,23 +99,17 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor 
     if workers is not None and dask is not None:
         raise UsageError("--workers and --dask exclude each other")
     if dask is not None:
-        from trnspec.evaluators.searching.space import executor
-
         with executor(dask) as (pool, count):
             yield pool, max(_LEAST_PARTS, _PARTS_PER_WORKER * count)
     elif workers is None or workers == 1:
         yield None, 1
     else:
-        from concurrent.futures import ProcessPoolExecutor
-
         with ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as processes:
             yield processes, max(_LEAST_PARTS, _PARTS_PER_WORKER * workers)
 
 
 def _stop_workers() -> None:
     """Ends the processes that still evaluate parts; nothing else in this process starts any."""
-    from multiprocessing import active_children
-
     for child in active_children():
         child.terminate()
 
@@ -130,9 +124,6 @@ def _ignore_interrupts() -> None:
 
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
-    from trnspec.evaluators.searching.files import load, name_of, save
-    from trnspec.evaluators.searching.space import reduced
-
     if request.varied or request.target or request.use_claims or request.sensitivity is not None:
         raise UsageError("--part and --results are for one search, without --target, --use-claims and --sensitivity")
     search, context = _search(request)
@@ -171,9 +162,6 @@ def _search(request: EvalRequest) -> tuple[Search, dict[str, Any]]:
 
 
 def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[str, Any]) -> Search:
-    from trnspec.evaluators.searching.question import SearchQuestion
-    from trnspec.evaluators.searching.space import search_of
-
     used: Any = applied(catalog, dict(assumptions))[0]
     return search_of(used, SearchQuestion(**bound(fields_of(SearchQuestion), given, "search")))
 
@@ -207,9 +195,6 @@ def merge(
     FILES are results that trnspec search --part wrote, or folders of them. The catalog is that of the parts, unless options
     choose another. A result that is truncated, or missing, is an error; --redo evaluates it again.
     """
-    from trnspec.evaluators.searching.files import headers, merged, save
-    from trnspec.evaluators.searching.report import report
-
     found = headers(files)
     about = _first_header(found)
     options = {**about["catalog"], **{name: value for name, value in catalog.items() if value is not None}}
@@ -232,8 +217,6 @@ def merge(
 
 def _first_header(files: list[FilePath]) -> dict[str, Any]:
     """The header of the first file that has one."""
-    from trnspec.evaluators.searching.files import read_header
-
     error: UsageError | None = None
     for file in files:
         try:
@@ -250,8 +233,6 @@ def _tuples(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[PartResult]:
     """The results in some files; those that are not valid are left out if they are evaluated again."""
-    from trnspec.evaluators.searching.files import load
-
     for file in files:
         try:
             yield load(search, file)
@@ -263,8 +244,6 @@ def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[Pa
 
 def _completed(search: Search, parts: list[PartResult]) -> list[PartResult]:
     """The parts, and those that are missing between them, evaluated here."""
-    from trnspec.evaluators.searching.files import PartResult
-
     done, end = [], 0
     for one in [*sorted(parts, key=lambda r: (r.first, -r.last)), None]:
         first = search.size if one is None else one.first
