@@ -38,7 +38,7 @@ def test_none_where_one_cannot_be(tmp_path, blocked) -> None:
 
 def test_permissions(tmp_path) -> None:
     """They are those of any new file of this person."""
-    code = "import os, pathlib, sys; from trnspec.atomic_write import write; os.umask(0o027); write({pathlib.Path(sys.argv[1]): b''})"
+    code = "import os, pathlib, sys; from trnspec.atomic_write import write; os.umask(0o026); write({pathlib.Path(sys.argv[1]): b''})"
     subprocess.run([sys.executable, "-c", code, tmp_path / "new"], check=True, timeout=60)
 
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640

@@ -39,7 +39,7 @@ def test_without_plugins(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert "sweep" not in [line.split()[0] for line in done.out.splitlines()]
-    assert (2, True) == (refused.status, "there is no evaluator 'sweep'" in refused.err)
+    assert (2, True) == (refused.status, "there is no evaluator 'sweep'; known: training, " in refused.err)
 
 
 PAGE = Path(__file__).with_name("eval_sweep.txt").read_text("utf-8")

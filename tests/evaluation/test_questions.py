@@ -116,6 +116,9 @@ def test_bounds_and_defaults():
         found.setdefault(name, {})[one.name] = [one.minimum, one.maximum, default]
 
     assert tables(__file__) == found
+    assert ["a whole number from 0 to 63"] == [
+        i.expected for n, i in of_all() if (n, i.name) == ("training", "node_limit")
+    ]
 
 
 @pytest.mark.parametrize("name", ["training", "memory"])
