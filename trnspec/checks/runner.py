@@ -287,7 +287,8 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """
     errors = sorted((d for d in diagnostics if d.severity is Severity.ERROR), key=lambda d: d.code, reverse=True)
     files = {d.where.file for d in errors if d.code != "TRN203"}
-    values = {(d.where.file, d.where.place) for d in errors if d.where.place is not None}
+    # A value that its form makes invalid is in no graph; the doubts about a text are about other characters of it.
+    values = {(d.where.file, d.where.place) for d in errors if not d.code.startswith(_OF_TEXTS)}
     impossible = {(d.where.file, d.where.place): d.code for d in errors if d.code in _IMPOSSIBLE}
 
     def follows(one: Diagnostic) -> bool:
@@ -295,11 +296,13 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         return (
             any(place is None and file in files for file, place in places[1:])
             or any(impossible.get(place, one.code) != one.code for place in places)
-            or (one.severity is not Severity.ERROR and not values.isdisjoint(places))
+            or not (one.severity is Severity.ERROR or one.code.startswith(_OF_TEXTS) or values.isdisjoint(places))
         )
 
     return [d for d in diagnostics if not follows(d)]
 
+
+_OF_TEXTS = ("TRN0", "TRN1")
 
 _IMPOSSIBLE = ("TRN306", "TRN307", "TRN616")
 """The codes of dates that do not exist or contradict a name, and of figures that are 0."""

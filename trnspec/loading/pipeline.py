@@ -92,7 +92,14 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
     if kind is None:
         if problem is not None and problem.code == "TRN102":
             # Without a kind, what the document lacks otherwise is reported in the same run.
-            problems += [problem, *(p for p in _missing_envelope(document, data) if p.message != problem.message)]
+            missing = [problem, *(p for p in _missing_envelope(document, data) if p.message != problem.message)]
+            if len(missing) == len(_ENVELOPE) and not any(p.path for p in missing):
+                # Text of another kind: only what is wrong with that, or one finding.
+                message = f"the document has none of {', '.join(_ENVELOPE)}"
+                hint = f"begin with api_version: {API_VERSIONS[0]}, and kind: {next(iter(BUILTIN))}, for instance"
+                missing = [Problem("TRN102", message, document.place(()), hint)]
+                missing = [] if any(p.code < _DOUBTS[0] for p in problems) else missing
+            problems += missing
         elif problem is not None:
             problems.append(problem)
         return LoadResult(document, None, tuple(problems), name, target)
