@@ -116,7 +116,7 @@ def test_plans_of_published_fleets() -> None:
     assert len(scores) == 14
     assert all(one.planned for one in scores)
     ratio, inside = summary(scores)
-    assert ratio <= 1.55
+    assert ratio <= 1.45
     assert inside >= 0.9
     # An interval that is wide enough for anything would be no answer.
     assert median((one.high or 0.0) / (one.low or 1.0) for one in scores) <= 2.5

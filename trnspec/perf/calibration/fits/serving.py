@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.case import Case, Part
 
 TYPICAL: dict[str, float] = {
-    "matmul": 0.55, "attention": 0.4, "weights": 0.6, "cache": 0.6, "link": 0.6, "additive": 0.2, "call": 8e-6,
+    "matmul": 0.65, "attention": 0.4, "weights": 0.6, "cache": 0.6, "link": 0.6, "additive": 0.2, "call": 8e-6,
     "launch": 4e-5, "step": 1e-3, "sample": 2e-5, "request": 5e-3, "matmul_passes": 1.5, "queue": 0.05, "response": 2e-2,
 }  # fmt: skip
-"""Parameters with typical values."""
+"""Parameters with typical values; ``matmul`` is the mean of the kernels that were fitted to catalog/measured/gemm_gpu.csv."""
 
 DEVIATIONS: dict[str, tuple[str, ...]] = {
-    "matmul": ("dtype", "stack", "chip"),
+    "matmul": ("chip",),
     "weights": ("models", "stack", "chip"),
     "cache": ("framework",),
     "launch": ("stack", "chip"),
@@ -55,9 +55,8 @@ SPACE = Space(
 
 def groups_of(case: ServingCase) -> dict[str, str]:
     """The groups of a row, by grouping."""
-    bits = "fp4" if case.dtype.endswith("fp4") else "fp8" if case.dtype.endswith("fp8") else "bf16"
     return {
-        "chip": case.chip, "framework": case.framework, "models": case.models, "dtype": bits,
+        "chip": case.chip, "framework": case.framework, "models": case.models,
         "stack": f"{case.framework} {case.models}", "deployment": f"{case.framework} {case.chip} {case.models}",
     }  # fmt: skip
 
@@ -96,8 +95,6 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
     for deployment in dict.fromkeys(groups_of(c)["deployment"] for c in cases):
         some = tuple(c for c in cases if groups_of(c)["deployment"] == deployment)
         case, own = some[0], groups_of(some[0])
-        shares = {"matmul": "bf16", "matmul_fp8": "fp8", "matmul_fp4": "fp4"}
-        values = {name: found.values({**own, "dtype": bits})["matmul"] for name, bits in shares.items()}
         parts = {}
         for part, errors in whole.errors.items():
             mine = np.array([groups_of(c)["deployment"] == deployment for c in errors.cases])
@@ -108,7 +105,7 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
             parts[part] = evolve(errors.of(masks[0]), ends=enough_rows(errors, masks, clusters, LEAST, seen=2))
         result.append(
             Fitted(
-                cases=some, values={**found.values(own), **values, "causal": 1.0}, errors=parts, chip=case.chip,
+                cases=some, values={**found.values(own), "causal": 1.0}, errors=parts, chip=case.chip,
                 framework=case.framework, models=case.models, found=found, beyond=beyond, fitted_on=fitted_on(some),
                 note=pooled_note(some, cases, "model"),
             )
