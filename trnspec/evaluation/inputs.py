@@ -331,40 +331,24 @@ class Docstring:
     examples: tuple[tuple[str, str], ...] = ()
 
 
+_SECTION = re.compile(
+    r"^(Args|Returns|Raises|Yields|Source|Examples?|Notes?|Attributes):\n((?: .*\n|\n)*)", re.MULTILINE
+)
+_ARGUMENT = re.compile(r"^ {2,4}(\w+)(?: \([^)]*\))?:(.*(?:\n {5}.*)*)", re.MULTILINE)
+_EXAMPLE = re.compile(r"(.*?)^ *(trnspec .*?)(?:\n *\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
 def docstring(doc: str) -> Docstring:
     """Splits a Google docstring. In ``Examples:`` a line that begins with ``trnspec`` is a command.
 
     The lines before a command explain it; a command ends at a blank line.
     """
-    args: dict[str, list[str]] = {}
-    examples: list[tuple[str, str]] = []
-    text: list[str] = []
-    explanation: list[str] = []
-    section, current, command = "", "", False
-    for line in doc.splitlines():
-        stripped = line.strip()
-        if re.fullmatch(r"(Args|Returns|Raises|Yields|Source|Example|Examples|Note|Notes|Attributes):", line):
-            section = line[:-1]
-        elif section == "Args" and (entry := re.match(r" {2,8}(\w+)(?: \([^)]*\))?:\s*(.*)", line)):
-            current = entry[1]
-            args[current] = [entry[2]]
-        elif section == "Args" and line.startswith("  ") and current:
-            args[current].append(stripped)
-        elif section == "Examples" and (not line or line.startswith(" ")):
-            if stripped.startswith("trnspec "):
-                examples.append((stripped, " ".join(explanation).replace("``", "")))
-                command, explanation = True, []
-            elif command and stripped:
-                examples[-1] = (f"{examples[-1][0]} {stripped}", examples[-1][1])
-            else:
-                command = False
-                explanation += [stripped] if stripped else []
-        elif line and not line.startswith(" ") and section:
-            section = ""
-        if not section:
-            text.append(line)
-    plain = {name: " ".join(filter(None, lines)).replace("``", "") for name, lines in args.items()}
-    return Docstring("\n".join(text).strip().replace("``", ""), plain, tuple(examples))
+    doc = doc.replace("``", "") + "\n"
+    sections: dict[str, str] = dict(_SECTION.findall(doc))
+    args = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(sections.get("Args", ""))}
+    examples = _EXAMPLE.findall(sections.get("Examples", ""))
+    commands = tuple((" ".join(command.split()), " ".join(text.split())) for text, command in examples)
+    return Docstring(_SECTION.sub("", doc).strip(), args, commands)
 
 
 def bound(expected: Sequence[Input], given: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -410,7 +410,8 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
         )
     if layout.offload == "optimizer":
         yield Assumption("update", "on the host", "as fast as on the device; host memory bandwidth is not published")
-    if not estimator.dims.experts and (unused := [n for n in EXPERT_INPUTS if n in question.given()]):
+    given = question.given()
+    if not estimator.dims.experts and (unused := [n for n in EXPERT_INPUTS if n in given]):
         yield Assumption("not_used", ", ".join(unused), "the model has no experts")
     if question.host_link is not None and layout.offload == "none":
         yield Assumption("host_link", "not used", "nothing is offloaded")
