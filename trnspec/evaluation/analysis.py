@@ -73,7 +73,9 @@ def sensitivity(
     """
     evaluation = run(evaluator, provider, catalog, given)
     used, rest = applied(catalog, given)
-    name = answer or first_number(evaluation)
+    name = answer or next((a.name for a in evaluation.answers if not isinstance(a.value, (bool, str))), "")
+    if not name:
+        raise UsageError(f"the evaluator {evaluation.evaluator} has no answer that is a number")
     rows = elasticities(used, lambda changed: run(evaluator, provider, changed, rest), evaluation, name)
     cells = tuple((str(path), "" if (f := path.figure) is None else f.value.text, *row) for path, *row in rows)
     return evaluation, Table(f"sensitivity of {name}", COLUMNS, cells, first_rows=10)
@@ -102,18 +104,6 @@ def elasticities(catalog: CatalogLike, evaluate: Evaluate, evaluation: Evaluatio
     present = evaluation.number(name)
     rows = [_elasticity(catalog, evaluate, path, name, present) for path in figures_of(evaluation, catalog.graph)]
     return sorted(rows, key=lambda row: -1.0 if row[1] is None else abs(row[1]), reverse=True)
-
-
-def first_number(evaluation: Evaluation) -> str:
-    """The name of the first answer that is a number.
-
-    Raises:
-        UsageError: There is none.
-    """
-    for answer in evaluation.answers:
-        if not isinstance(answer.value, (bool, str)):
-            return answer.name
-    raise UsageError(f"the evaluator {evaluation.evaluator} has no answer that is a number")
 
 
 def _elasticity(catalog: CatalogLike, evaluate: Evaluate, path: FigurePath, name: str, present: float) -> Elasticity:

@@ -159,7 +159,9 @@ def figures_of(evaluation: Evaluation, graph: Graph) -> tuple[FigurePath, ...]:
     A figure of 0 is left out, and so is a count: neither can be changed by a share of itself.
     """
     named = [(used.of, used.at) for used in evaluation.figures_used]
-    named += [(node.name, f"achieved.{at}") for node in calibrations(evaluation, graph) for at in _parameters(node)]
+    for node in calibrations(evaluation, graph):
+        names = (f.name for f in attrs.fields(type(node.spec.achieved)))
+        named += [(node.name, f"achieved.{name}") for name in names if name not in _FLAGS]
     found: dict[str, FigurePath] = {}
     for of, at in named:
         if of not in graph:
@@ -179,10 +181,6 @@ def calibrations(evaluation: Evaluation, graph: Graph) -> tuple[Node[Calibration
     texts = [*evaluation.inputs.values(), *(a.value for a in evaluation.assumptions)]
     names = {n.name: n for n in graph.of(Calibration)}
     return tuple(names[t] for t in dict.fromkeys(texts) if isinstance(t, str) and t in names)
-
-
-def _parameters(node: Node[Calibration]) -> list[str]:
-    return [f.name for f in attrs.fields(type(node.spec.achieved)) if f.name not in _FLAGS]
 
 
 def scaled(catalog: Any, path: FigurePath, factor: Fraction, text: str = "") -> Any:

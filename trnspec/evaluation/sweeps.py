@@ -358,11 +358,15 @@ class Sweep(InNotebook):
         shape, records, units = tuple(map(len, points.values())), self.records(), self.units
         names = [name for name in (records[0] if records else ()) if name not in points]
         attributes = {name: {"units": units[name]} if name in units else {} for name in (*names, *points)}
+        fixed = {
+            n: v if isinstance(v, (int, float, str)) else json.dumps(v, ensure_ascii=False)
+            for n, v in self.fixed.items()
+        }
         columns = {name: _array(name, [record[name] for record in records]) for name in names}
         dataset: xr.Dataset = xarray.Dataset(
             {name: (tuple(points), column.reshape(shape), attributes[name]) for name, column in columns.items()},
             {name: (name, values, attributes[name]) for name, values in points.items()},
-            {"evaluator": self.evaluator, **{k: _text(v) for k, v in self.fixed.items()}},
+            {"evaluator": self.evaluator, **fixed},
         )
         return dataset
 
@@ -382,10 +386,6 @@ def _array(name: str, column: Sequence[Any]) -> Any:
 def number_of(value: Any) -> Any:
     """A value of an axis in a record: of a figure the number in base units."""
     return value.number if isinstance(value, FigureValue) else value
-
-
-def _text(value: Any) -> Any:
-    return value if isinstance(value, (int, float, str)) else json.dumps(value, ensure_ascii=False)
 
 
 # The page: one table with the inputs that vary, the answers, and why some combinations have none.

@@ -11,7 +11,6 @@ from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
 from trnspec.evaluators.collective_model import counted
 from trnspec.evidence import IDEAL as NO_LOSSES
-from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_range import collective_inputs, nearest_row
 from trnspec.perf.collectives import library
@@ -178,6 +177,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         system, of, kind, size, q.stride, known, measured, q.launch, plan, timing, (ends[0], ends[1]),
         bound(system, of, kind, size), bound(fast, of, kind, size).time,
     )  # fmt: skip
+    used = {at for stage in _stages(plan) for at in _FIGURES[stage]}
     return Evaluation(
         evaluator="collective",
         title=f"{kind} of {spaced(q.size)} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
@@ -187,7 +187,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         parts=_parts(timing),
         bottleneck=_bottleneck(case),
         assumptions=(*_assumptions(case), *_in_steps(catalog, case)),
-        figures_used=_figures_used(case),
+        figures_used=tuple(figure for figure in system.figures_used if figure.at in used),
         tables=(*_protocol_table(case), _table(case, timings, named)),
     )
 
@@ -458,8 +458,3 @@ def _in_steps(catalog: Catalog, case: _CollectiveCase) -> Iterator[Assumption]:
             here = f"here {1e6 * case.timing.time:.3g} us by {case.known.name}"
             why = f"by {known.name} ({known.evidence.kind}); {here}"
             yield Assumption(f"time_in_{phase}", f"{1e6 * time:.3g} us", why)
-
-
-def _figures_used(case: _CollectiveCase) -> tuple[UsedFigure, ...]:
-    wanted = {at for stage in _stages(case.plan) for at in _FIGURES[stage]}
-    return tuple(b for b in case.system.figures_used if b.at in wanted)

@@ -290,7 +290,11 @@ def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
         RefusalError: A figure is not published.
     """
     known = fields_of(InferenceQuestion)
-    several = {name: _values(inputs.pop(name)) for name in (*_SEVERAL, *AXES) if name in inputs}
+    given = {name: inputs.pop(name) for name in (*_SEVERAL, *AXES) if name in inputs}
+    several = {
+        name: tuple(dict.fromkeys(value if isinstance(value, (list, range, tuple)) else (value,)))
+        for name, value in given.items()
+    }
     if empty := [name for name, values in several.items() if not values]:
         raise UsageError(f"{empty[0]} has no values")
     axes = {o.name: tuple(map(o.check, several.pop(o.name, (o.default,)))) for o in known if o.name in AXES}
@@ -299,11 +303,6 @@ def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
 
 
 _SEVERAL = ("model", "on", "dtype")
-
-
-def _values(value: Any) -> tuple[Any, ...]:
-    """The different values of an input that has one or several."""
-    return tuple(dict.fromkeys(value if isinstance(value, (list, range, tuple)) else (value,)))
 
 
 def grid_of(graph: Graph, base: InferenceQuestion, axes: Mapping[str, tuple[Any, ...]]) -> DeploymentGrid:

@@ -82,14 +82,11 @@ def hourly_price(graph: Graph, server: Node[Server], question: Prices) -> Hourly
     quote = chosen(graph, server, question.price_type, question.region)
     if quote is None:
         raise _unknown(graph, server, question)
-    figure = quote.figure
-    return HourlyPrice(figure.value.value, figure.interval, (figure.used,), Assumption("price", *_words(quote)))
-
-
-def _words(quote: Quote) -> tuple[str, str]:
+    figure, term = quote.figure, quote.document.spec.term
     place = "no region stated" if quote.place == UNSTATED else quote.place
-    term = f", {quote.document.spec.term}" if quote.document.spec.term else ""
-    return f"{quote.figure.value} per server", f"{quote.type}{term}, {place}, {quote.figure.as_of}"
+    why = f"{quote.type}{f', {term}' if term else ''}, {place}, {figure.as_of}"
+    assumption = Assumption("price", f"{figure.value} per server", why)
+    return HourlyPrice(figure.value.value, figure.interval, (figure.used,), assumption)
 
 
 def _unknown(graph: Graph, server: Node[Server], question: Prices) -> RefusalError:

@@ -54,9 +54,9 @@ class _Roof:
         """The ridge point in FLOP/B."""
         return float(ridge(self.rates[1], self.bandwidths[1]))
 
-    def bottleneck(self, intensity: float) -> str:
-        """``compute`` or ``memory``."""
-        return "compute" if intensity >= self.ridge else "memory"
+    def bottleneck(self, intensity: float, compute: str = "compute-bound", memory: str = "HBM-bound") -> str:
+        """The name of the limit at an arithmetic intensity."""
+        return compute if intensity >= self.ridge else memory
 
 
 @frozen(kw_only=True, slots=False)
@@ -117,7 +117,10 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
     sparse = _sparse(catalog, system)
     roof = _roof(system, q, sparse)
     kernel = f"{q.dtype}, {'sparse' if q.sparse else 'dense'}"
-    answers = _ridge_answers(roof)
+    low, high = roof.rates[0] / roof.bandwidths[2], roof.rates[2] / roof.bandwidths[0]
+    answers: tuple[Answer, ...] = (
+        Answer("ridge_point", roof.ridge, "FLOP/B", low, high, "peak rate over memory bandwidth"),
+    )
     parts: tuple[Part, ...] = ()
     tables: tuple[Table, ...] = (_ridges(system, sparse),)
     bottleneck, title = "", f"ridge points of {system.chip}"
@@ -135,10 +138,10 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         title = f"{q.model} {passes} in {kernel} on one {system.chip}: {q.phase}, {q.batch:,} x {q.seq:,} tokens"
         assumptions += _of_passes(q)
     elif kernels:
-        reached = _matmul(q.matmul, q.dtype, roof) if q.matmul is not None else _intensity(q.intensity or 0.0, roof)
-        answers = (*reached, *answers)
+        reached = _kernel(q, roof)
+        answers, intensity = (*reached, *answers), float(reached[-1].value)
         title = f"{q.matmul or f'{q.intensity:g} FLOP/B'} in {kernel} on {system.chip}"
-        bottleneck = _bottleneck(roof, reached)
+        bottleneck = roof.bottleneck(intensity) + f": {intensity:,.4g} FLOP/B, ridge point {roof.ridge:,.4g} FLOP/B"
     return Evaluation(
         evaluator="roofline",
         title=title,
@@ -194,37 +197,30 @@ def _sparse(catalog: Catalog, system: Hardware) -> dict[str, Stated]:
     return rates
 
 
-def _ridge_answers(roof: _Roof) -> tuple[Answer, ...]:
-    low, high = roof.rates[0] / roof.bandwidths[2], roof.rates[2] / roof.bandwidths[0]
-    note = "peak rate over memory bandwidth"
-    return (Answer("ridge_point", roof.ridge, "FLOP/B", low, high, note),)
-
-
-def _matmul(text: str, dtype: str, roof: _Roof) -> tuple[Answer, ...]:
-    shape = _MATMUL.fullmatch(text.replace(" ", ""))
-    if shape is None:
-        raise UsageError(f"matmul: m, k and n of (m, k) x (k, n) are expected, such as 4096x4096x4096, not {text!r}")
-    m, k, n = (float(g) for g in shape.groups())
-    flops = matmul_flops(m, k, n)
-    size = element_bytes(dtype, "dtype")
-    # Products of narrow types are written in 16 bit.
-    traffic = matmul_traffic(m, k, n, size, max(2.0, size))
-    rate, slow, fast = roof.rate(flops / traffic)
-    time, low, high = roof.time(flops, traffic)
-    return (
-        Answer("attainable_rate", rate, "FLOP/s", slow, fast),
-        Answer("time", time, "s", low, high),
-        Answer("flops", flops, "FLOP"),
-        Answer("traffic", traffic, "B", note="each operand moves once"),
-        Answer("intensity", flops / traffic, "FLOP/B"),
-    )
-
-
-def _intensity(intensity: float, roof: _Roof) -> tuple[Answer, ...]:
-    if intensity <= 0.0:
-        raise UsageError(f"intensity: a positive number of FLOP/B is expected, not {intensity}")
-    value, low, high = roof.rate(intensity)
-    return Answer("attainable_rate", value, "FLOP/s", low, high), Answer("intensity", intensity, "FLOP/B")
+def _kernel(q: RooflineQuestion, roof: _Roof) -> tuple[Answer, ...]:
+    """The answers about a matrix multiplication, or a kernel of some arithmetic intensity, which is the last."""
+    work: tuple[Answer, ...] = ()
+    intensity = q.intensity or 0.0
+    if q.matmul is not None:
+        shape = _MATMUL.fullmatch(q.matmul.replace(" ", ""))
+        if shape is None:
+            what = "m, k and n of (m, k) x (k, n) are expected, such as 4096x4096x4096"
+            raise UsageError(f"matmul: {what}, not {q.matmul!r}")
+        m, k, n = (float(g) for g in shape.groups())
+        flops, size = matmul_flops(m, k, n), element_bytes(q.dtype, "dtype")
+        # Products of narrow types are written in 16 bit.
+        traffic = matmul_traffic(m, k, n, size, max(2.0, size))
+        intensity = flops / traffic
+        time, low, high = roof.time(flops, traffic)
+        work = (
+            Answer("time", time, "s", low, high),
+            Answer("flops", flops, "FLOP"),
+            Answer("traffic", traffic, "B", note="each operand moves once"),
+        )
+    elif intensity <= 0.0:
+        raise UsageError(f"intensity: a positive number of FLOP/B is expected, not {q.intensity}")
+    rate, slow, fast = roof.rate(intensity)
+    return Answer("attainable_rate", rate, "FLOP/s", slow, fast), *work, Answer("intensity", intensity, "FLOP/B")
 
 
 def _sizes(dtype: str) -> tuple[Assumption, ...]:
@@ -235,17 +231,11 @@ def _sizes(dtype: str) -> tuple[Assumption, ...]:
     )
 
 
-def _bottleneck(roof: _Roof, answers: tuple[Answer, ...]) -> str:
-    intensity = next(float(a.value) for a in answers if a.name == "intensity")
-    kind = "compute-bound" if roof.bottleneck(intensity) == "compute" else "HBM-bound"
-    return f"{kind}: {intensity:,.4g} FLOP/B, ridge point {roof.ridge:,.4g} FLOP/B"
-
-
 def _longest(pieces_: list[Piece], roof: _Roof) -> str:
     """The bottleneck of the part of a model that takes the most time."""
     times = [p.count * roof.time(p.flops, p.traffic)[0] for p in pieces_]
     time, part = max(zip(times, pieces_, strict=True), key=lambda pair: pair[0])
-    kind = "compute-bound" if roof.bottleneck(part.flops / part.traffic) == "compute" else "HBM-bound"
+    kind = roof.bottleneck(part.flops / part.traffic)
     return f"{kind}: the longest part is {part.name}, {time / math.fsum(times):.0%} of the time"
 
 
@@ -292,7 +282,7 @@ def _of_model(pieces_: list[Piece], roof: _Roof) -> tuple[tuple[Answer, ...], tu
     for p, t in zip(pieces_, times, strict=True):
         intensity = float(p.flops / p.traffic)
         work = (int(p.count), float(p.flops), float(p.traffic), intensity, float(t[0]), float(p.count * p.flops / t[0]))
-        rows.append((p.name, p.layers or None, *work, roof.bottleneck(intensity)))
+        rows.append((p.name, p.layers or None, *work, roof.bottleneck(intensity, "compute", "memory")))
     columns = ("part", "layers", "count", "flops", "traffic", "intensity", "time", "attainable_rate", "bound_by")
     units = ("", "", "", "FLOP", "B", "FLOP/B", "s", "FLOP/s", "")
     return answers, parts, Table("Parts of the model (work of one, time of all)", columns, tuple(rows), units)

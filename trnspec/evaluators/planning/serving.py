@@ -299,7 +299,7 @@ def _no_plan(
         state = nearest.relaxed
         assert state is not None
         needed = {
-            name: _time(_up(value))
+            name: _time(value)
             for name, value, limit in (
                 ("ttft", state.ttft(limits.percentile), limits.ttft),
                 ("tpot", state.tpot(limits.percentile), limits.tpot),
@@ -319,12 +319,8 @@ def _no_plan(
     )
 
 
-def _up(seconds: float) -> float:
-    """A time rounded up to two digits [s]."""
-    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
-    return math.ceil(seconds / step) * step
-
-
 def _time(seconds: float) -> str:
-    """Text such as ``1.2s`` or ``30ms``: a duration as an input, which needs no quotes."""
-    return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
+    """A duration as an input, rounded up to two digits, which needs no quotes: ``1.2s`` or ``30ms``."""
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    up = math.ceil(seconds / step) * step
+    return f"{up:.3g}s" if up >= 1.0 else f"{1e3 * up:.3g}ms"

@@ -364,7 +364,9 @@ def _planned(  # the parts of a question
     rate = goals.checkpoint_rate or _storage(catalog, on)
     # The last step is a whole one too.
     steps = math.ceil(goals.tokens / layout.tokens)
-    stall = checkpoint_bytes(estimator, layout) / rate if rate else goodput.CHECKPOINT_STALL
+    # A checkpoint has weights and optimizer states, as the optimizer stores them.
+    stored = float(layout.precision.weight_bytes + layout.precision.state_bytes)
+    stall = float(parameters(estimator.dims)) * stored / rate if rate else goodput.CHECKPOINT_STALL
     chips = estimator.system.chips
 
     def interrupted(mtbf: float, restart: float) -> goodput.Goodput:
@@ -468,11 +470,6 @@ def _layout(
         message = f"no layout of {name} on {system.name} is valid: {reasons(counts)}{link}"
         hint = "another global_batch, or fewer fixed degrees"
     raise RefusalError("no-layout", message, place="on", hint=hint)
-
-
-def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
-    """Size of a checkpoint of the whole model [B]: weights and optimizer states, as the optimizer stores them."""
-    return float(parameters(estimator.dims)) * float(layout.precision.weight_bytes + layout.precision.state_bytes)
 
 
 def _storage(catalog: Catalog, on: str) -> float | None:

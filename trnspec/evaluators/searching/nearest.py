@@ -36,7 +36,10 @@ def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError
     none = "no-layout" if q.of == "training" else "no-deployment"
     message = f"none of {kept.evaluated:,} {search.noun} is feasible: {reasons(kept.counts)}"
     if kept.counts[OUTSIDE]:
-        ends = "; ".join(_range(search, name, *ends) for name, ends in kept.ranges.items())
+        ends = "; ".join(
+            f"{name} {' to '.join(measure(end, unit(name, q.of)) for end in ends)}"
+            for name, ends in kept.ranges.items()
+        )
         hint = f"without the condition {kept.counts[OUTSIDE]:,} are feasible" + (f": {ends}" if ends else "")
         given = {name: value for name, value in _given(q).items() if name != "where"}
         return RefusalError(
@@ -59,11 +62,6 @@ def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError
         links = (lower(catalog.graph, on).unknown_link() for on in q.on)
         hint = "; ".join([*dict.fromkeys(f"{one} ({one.place})" for one in links if one.place), hint])
     return RefusalError(none, message, place="on", hint=hint, suggestions=suggestions)
-
-
-def _range(search: Search, name: str, low: float, high: float) -> str:
-    of = unit(name, search.question.of)
-    return f"{name} {measure(low, of)} to {measure(high, of)}"
 
 
 def _nearest(search: Search, kept: Selected) -> str:

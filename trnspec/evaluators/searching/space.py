@@ -104,22 +104,19 @@ class Search:
             if done is not None:
                 done(len(some.code))
 
+        what = self.selection
+        # Nothing depends on the times of other layouts of a system than the fastest.
+        only_fastest = what.goal.name in TIMED and what.top > 0 and not what.front and what.where is None
         limits: dict[tuple[int, float], TimeLimit] = {}
         for piece in self.pieces:
             low, high = max(first, piece.offset), min(last, piece.offset + piece.size)
             if low < high:
-                if self._only_fastest and isinstance(piece, TrainingPiece):
-                    limit = limits.setdefault((id(piece.estimator), piece.tokens), TimeLimit(self.selection.top))
+                if only_fastest and isinstance(piece, TrainingPiece):
+                    limit = limits.setdefault((id(piece.estimator), piece.tokens), TimeLimit(what.top))
                     piece.search(low, high, take, limit)
                 else:
                     piece.search(low, high, take)
         return result
-
-    @property
-    def _only_fastest(self) -> bool:
-        """Whether nothing depends on the times of other layouts of a system than the fastest."""
-        what = self.selection
-        return what.goal.name in TIMED and what.top > 0 and not what.front and what.where is None
 
     @cached_property
     def header(self) -> dict[str, Any]:
