@@ -204,7 +204,11 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     for name in ("dtype", "weight_dtype", "kv_dtype"):
         element_bytes(getattr(question, name) or question.dtype, name)
     system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
-    question = with_software(question, known)
+    framework = SERVING.get(known.framework)
+    if question.framework is None and framework is not None and not framework.neuron:
+        # A calibration of GPUs is fitted to servers with the settings of its framework and requests in flight.
+        given: dict[str, Any] = {"framework": known.framework}
+        question = evolve(question, **given)
     question, software = resolve_serving(question, neuron=bool(system.lnc))
     if question.prefill_on is not None and question.batching == "static":
         raise RefusalError(
@@ -270,19 +274,6 @@ def calibration_of(graph: Graph, question: Any, chip: str) -> Calibrated:
     """The calibration of serving a model on a chip that a question gives, or means."""
     q, experts = question, model_named(graph, question.model).spec.experts is not None
     return calibrated(graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=experts)
-
-
-def with_software(question: InferenceQuestion, known: Calibrated) -> InferenceQuestion:
-    """The question with the framework of its calibration, if it has none and the framework runs on GPUs.
-
-    A calibration of GPUs is fitted to servers with the settings of its framework and requests in flight, and is not of use
-    without them.
-    """
-    framework = SERVING.get(known.framework)
-    if question.framework is not None or framework is None or framework.neuron:
-        return question
-    given: dict[str, Any] = {"framework": known.framework}
-    return evolve(question, **given)
 
 
 def idle(setup: Setup) -> Iterator[Assumption]:

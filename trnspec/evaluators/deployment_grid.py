@@ -40,7 +40,7 @@ from trnspec.perf.sweep.reductions import BOUND, EXCESS, UNFIT, Block, Candidate
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,6 +53,10 @@ _PER_TOKEN = ("usd", "energy")
 """Measures of a million output tokens."""
 AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
 """The axes in the order in which deployments are numbered, the last one fastest."""
+
+
+_VALID = np.uint8(0)
+"""The code of a deployment without a reason."""
 
 
 @frozen(kw_only=True)
@@ -134,27 +138,36 @@ class DeploymentGrid:
         """Codes of deployments whose degrees are invalid."""
         numbers = self._numbers(columns)
         degrees = (numbers[name] for name in ("tp", "pp", "dp", "ep"))
-        found: Number = np.uint8(0)
-        for reason, _, condition in invalid_layouts(self.dims, float(self.system.ranks), *degrees):
-            found = _first(found, self.code(reason), condition)
+        reasons = invalid_layouts(self.dims, float(self.system.ranks), *degrees)
+        found = self._codes((reason, condition) for reason, _, condition in reasons)
         return where(found == 0, numbers["before_refused"], found)
 
     @property
     def conditions(self) -> Sequence[Callable[[Mapping[str, Number]], Number]]:
         """Codes of deployments that are invalid whatever their memory is."""
-        return (self._invalid,)
+        return (lambda columns: self._codes(self._invalid(columns)),)
 
-    def _invalid(self, columns: Mapping[str, Number]) -> Number:
-        found: Number = np.uint8(0)
-        for name in ("weight_bytes", "cache_bytes"):
-            found = _first(found, self.code("unknown-type"), columns[name] == 0.0)
-        if self.setup is None:
-            return where(found == 0, np.uint8(self.code(self._prepared[1])), found)
-        for code, condition in self._lengths(self.setup, columns):
-            found = _first(found, code, condition)
-        if buckets := self.setup.software.batches:
-            found = _first(found, self.code("no-bucket"), columns["batch"] > float(buckets[-1]))
+    def _codes(self, cases: Iterable[tuple[str, Number]], found: Number = _VALID) -> Number:
+        """Codes of the first reasons that apply, where there is none yet."""
+        for reason, condition in cases:
+            found = np.where((found == 0) & condition, np.uint8(self.code(reason)), found)
         return found
+
+    def _invalid(self, columns: Mapping[str, Number]) -> Iterator[tuple[str, Number]]:
+        """Reasons for which deployments are invalid: unknown types, and lengths that no bucket holds or without a position."""
+        for name in ("weight_bytes", "cache_bytes"):
+            yield "unknown-type", columns[name] == 0.0
+        setup, reason = self._prepared
+        if setup is None:
+            yield reason, True
+            return
+        total = columns["prompt"] + columns["output"]
+        if buckets := setup.question.context_buckets:
+            yield "no-bucket", total > float(buckets[-1])
+        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
+            yield "context", (dims.positions > 0.0) & (total > dims.context)
+        if batches := setup.software.batches:
+            yield "no-bucket", columns["batch"] > float(batches[-1])
 
     def evaluate(
         self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
@@ -168,15 +181,15 @@ class DeploymentGrid:
         assert self.setup is not None
         numbers = self._numbers(columns)
         one = self.setup.of(numbers)
-        found: Number = code
+        cases: list[tuple[str, Number]] = []
         needs, excess = memory(one, one.pool).total, 0.0
         for pool in filter(None, (one.pool, one.before)):
             held = needs if pool is one.pool else memory(one, pool).total
-            found = _first(found, self.code(UNFIT), held > pool.capacity)
+            cases.append((UNFIT, held > pool.capacity))
             excess = larger(excess, held / pool.capacity)
         case = case_of(one, serving_of(one.pool.known))
         values, unknown = case.values, sum((each for each, _ in case.unknown), 0.0)
-        found = _first(found, self.code("unknown-figure"), unknown > UNUSED)
+        cases.append(("unknown-figure", unknown > UNUSED))
         measures: dict[str, Number] = {
             **{name: numbers[name] for name in (*self.degrees, "batch", "prompt", "output")},
             "chunk": where(numbers["chunk"] > 0.0, numbers["chunk"], numbers["prompt"]),
@@ -190,7 +203,7 @@ class DeploymentGrid:
             "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
             "excess": excess,
         }
-        return found, measures
+        return self._codes(cases, code), measures
 
     def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
         """Evaluate the deployments with some numbers, from ``first`` to before ``last``."""
@@ -267,14 +280,6 @@ class DeploymentGrid:
             for column, value in zip(columns.values(), (tp, dp, code), strict=True):
                 column.append(float(value))
         return columns
-
-    def _lengths(self, setup: Setup, numbers: Mapping[str, Number]) -> Iterator[tuple[int, Number]]:
-        """Prompts and outputs that no bucket holds, or that have no position."""
-        total = numbers["prompt"] + numbers["output"]
-        if buckets := setup.question.context_buckets:
-            yield self.code("no-bucket"), total > float(buckets[-1])
-        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
-            yield self.code("context"), (dims.positions > 0.0) & (total > dims.context)
 
 
 def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
@@ -367,8 +372,3 @@ def sweep(
         return {**names, **own, "memory": memory, goal: GOALS[goal] * cost}
 
     return SweepResult(tuple(grids), DeploymentGrid.inputs, record, *reduced(every(), keep))
-
-
-def _first(codes: Number, code: int, condition: Number) -> Number:
-    """Codes, with a further one where a condition holds and there is none yet."""
-    return np.where((codes == 0) & condition, np.uint8(code), codes)

@@ -127,8 +127,12 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
     assumptions = [
         Assumption("efficiency", "1", "a roofline is an upper bound; it is not calibrated"),
         Assumption("rank", "1 chip", "all its cores"),
-        *(_sizes(q.dtype) if q.matmul is not None or q.model is not None else ()),
     ]
+    if q.matmul is not None or q.model is not None:
+        assumptions += [
+            Assumption("element_bytes", f"{element_bytes(q.dtype, 'dtype'):g} B", f"an element of {q.dtype} in memory"),
+            Assumption("traffic", "each operand once", "re-reading because of small on-chip memory is not counted"),
+        ]
     if q.model is not None:
         pieces_ = _pieces(catalog, q.model, q)
         reached, parts, table = _of_model(pieces_, roof)
@@ -221,14 +225,6 @@ def _kernel(q: RooflineQuestion, roof: _Roof) -> tuple[Answer, ...]:
         raise UsageError(f"intensity: a positive number of FLOP/B is expected, not {q.intensity}")
     rate, slow, fast = roof.rate(intensity)
     return Answer("attainable_rate", rate, "FLOP/s", slow, fast), *work, Answer("intensity", intensity, "FLOP/B")
-
-
-def _sizes(dtype: str) -> tuple[Assumption, ...]:
-    size = element_bytes(dtype, "dtype")
-    return (
-        Assumption("element_bytes", f"{size:g} B", f"an element of {dtype} in memory"),
-        Assumption("traffic", "each operand once", "re-reading because of small on-chip memory is not counted"),
-    )
 
 
 def _longest(pieces_: list[Piece], roof: _Roof) -> str:

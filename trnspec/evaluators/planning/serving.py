@@ -257,13 +257,11 @@ def _why(reasons: list[Reason]) -> str:
         different.setdefault(why, {})[name] = None
     if list(different) == [UNFIT]:
         return f"none of {len(different[UNFIT])} deployments fits in memory"
-    return "; ".join(f"{_first_of(list(names))}: {why}" for why, names in different.items()) or "no deployment"
-
-
-def _first_of(names: list[str]) -> str:
-    """The first of some names, and how many others there are."""
-    others = len(names) - 1
-    return names[0] + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
+    texts = []
+    for why, (first, *others) in different.items():
+        more = f" and {len(others)} {'other' if len(others) == 1 else 'others'}" if others else ""
+        texts.append(f"{first}{more}: {why}")
+    return "; ".join(texts) or "no deployment"
 
 
 def _nearest(missed: list[Missed], limits: RequestLimits) -> str:
