@@ -61,11 +61,6 @@ class InferenceQuestion(
         unset="the same system",
     )
 
-    def used(self) -> dict[str, Any]:
-        """The inputs by name; those that only speculative decoding uses have no value without a draft."""
-        unused = {} if self.draft is not None else {"acceptance": None, "speculate": None}
-        return {**self.values(), **unused}
-
 
 @frozen
 class Pool:
@@ -120,7 +115,8 @@ class Setup:
         model: The averages over its layers.
         pool: The pool that decodes, and prefills unless another pool does.
         before: The pool that prefills, if it is another.
-        drafting: The draft model, and its dimensions.
+        speculation: The draft model, if there is one.
+        draft: Its dimensions.
         software: What the framework sets, and the buckets of its graphs.
     """
 
@@ -130,13 +126,9 @@ class Setup:
     model: Transformer = field(repr=False)
     pool: Pool
     before: Pool | None = None
-    drafting: tuple[Speculation, Dimensions] | None = field(default=None, repr=False)
+    speculation: Speculation | None = field(default=None, repr=False)
+    draft: Dimensions | None = field(default=None, repr=False)
     software: ServingSoftware = field(factory=ServingSoftware, repr=False)
-
-    @property
-    def speculation(self) -> Speculation | None:
-        """The draft model, if there is one."""
-        return None if self.drafting is None else self.drafting[0]
 
     @property
     def in_flight(self) -> Number:
@@ -145,7 +137,7 @@ class Setup:
         Calibrations of GPUs are fitted to such times.  Ideal times are those of :func:`~trnspec.perf.serving.request.serve`.
         """
         q, plan = self.question, self.pool.plan
-        alone = self.before is None and self.drafting is None
+        alone = self.before is None and self.draft is None
         if not (alone and q.batching == "continuous" and on_gpu(q) and self.pool.known.name):
             return False
         return (plan.pp == 1.0) & (plan.output > 1.0)
@@ -250,7 +242,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         tile = software.tile(graph, other.chip)
         before = pool_of(other, question.prefill_on, elsewhere or known, tile, **degrees)
         before = evolve(before, plan=compiled(model, before.plan, resolved.context_buckets or ()))
-    drafting = None
+    speculation = small = None
     if question.draft is not None:
         small = dimensions(model_named(graph, question.draft).spec)
         if small.vocabulary != dims.vocabulary:
@@ -262,11 +254,10 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
                 hint="a draft model with the same vocabulary",
             )
         check_context(question.prompt + question.output, small, "draft")
-        drafted = Speculation(
+        speculation = Speculation(
             model=transformer(small), drafted=float(question.speculate), acceptance=question.acceptance
         )
-        drafting = (drafted, small)
-    setup = Setup(resolved, node.name, dims, model, pool, before, drafting, software)
+    setup = Setup(resolved, node.name, dims, model, pool, before, speculation, small, software)
     return setup.with_batch(question.batch)
 
 
@@ -418,8 +409,8 @@ def memory(setup: Setup, pool: Pool) -> RankMemory:
         held(setup.dims, plan, context, at_once),
         reserve=frameworks.runtime(pool.capacity, reserve=setup.question.reserve).reserve,
     )
-    if decodes and setup.drafting is not None:
-        draft = held(setup.drafting[1], evolve(plan, ep=1.0), context, tokens)
+    if decodes and setup.draft is not None:
+        draft = held(setup.draft, evolve(plan, ep=1.0), context, tokens)
         total = evolve(total, weights=total.weights + draft.weights, cache=total.cache + draft.cache)
     return total
 

@@ -164,7 +164,7 @@ class DeploymentGrid:
         total = columns["prompt"] + columns["output"]
         if buckets := setup.question.context_buckets:
             yield "no-bucket", total > float(buckets[-1])
-        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
+        for dims in filter(None, (setup.dims, setup.draft)):
             yield "context", (dims.positions > 0.0) & (total > dims.context)
         if batches := setup.software.batches:
             yield "no-bucket", columns["batch"] > float(batches[-1])

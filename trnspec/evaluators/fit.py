@@ -84,11 +84,6 @@ class Demand:
             check_context(self.context, d, "context")
             check_context(self.prefill, d, "prefill")
 
-    @property
-    def tokens(self) -> int:
-        """The maximum number of tokens per sequence."""
-        return self.layout.seq if self.mode == "training" else max(self.context, self.prefill)
-
     def stage(self, d: Dimensions, stage: int) -> tuple[RankMemory, float]:
         """The bytes on a rank of a stage, and those that it keeps on the host."""
         if self.mode == "inference":

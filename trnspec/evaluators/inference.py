@@ -114,6 +114,7 @@ def run(catalog: Catalog, question: deployment.InferenceQuestion) -> Evaluation:
         _fits(setup, pool, most)
     slow, nominal, fast = (_case(one, achieved) for one in (setup.at(0), setup, setup.at(1)))
     q, pool = setup.question, setup.pool
+    unused = dict.fromkeys(("acceptance", "speculate") if q.draft is None else ())
     plan = pool.plan
     buffer = float(plan.batch / plan.pp * float(setup.model.hidden) * plan.activation_bytes)
     evidence = weakest([known.evidence] if setup.before is None else [known.evidence, setup.before.known.evidence])
@@ -127,7 +128,7 @@ def run(catalog: Catalog, question: deployment.InferenceQuestion) -> Evaluation:
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
         f"prompt {q.prompt:,}, output {q.output:,} tokens",
-        inputs={**q.used(), "calibration": known.name or "none"},
+        inputs={**q.values(), **unused, "calibration": known.name or "none"},
         answers=answers,
         evidence=evidence,
         parts=tuple(_parts(nominal, held)),

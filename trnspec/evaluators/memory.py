@@ -256,7 +256,7 @@ def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: Memo
 
 def _resolved(d: Dimensions, demand: Demand, question: MemoryQuestion) -> Iterator[Assumption]:
     """Inputs that were replaced, that the mode does not use, or that exceed what the model was trained for."""
-    if demand.tokens > d.context:
+    if (demand.layout.seq if demand.mode == "training" else max(demand.context, demand.prefill)) > d.context:
         yield Assumption("context", f"{d.context:,.0f} tokens", "the model was trained for fewer tokens than the input")
     if demand.mode == "training" and demand.layout.schedule != question.schedule:
         chunks = f"{question.schedule} with {demand.layout.interleave} chunks per stage"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from trnspec.errors import RefusalError
 from trnspec.evaluators.software import resolve_training
 from trnspec.evaluators.training import TrainingQuestion, estimator_of, layout_of, run
@@ -22,7 +20,7 @@ from trnspec.perf.work.layout import ACTIVATION_BYTES, in_flight, stage_layers
 from trnspec.perf.work.memory import training_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
@@ -148,13 +146,21 @@ def execution(catalog: Catalog, question: TrainingQuestion) -> dict[str, bytes]:
             place="global_batch",
             hint="choose fewer microbatches, or fewer ranks",
         )
-    groups = _Groups({}, ranks, _groups(layout))
+    numbers: dict[tuple[int, ...], int] = {}
+    degrees = _groups(layout)
+
+    def group(name: str, rank: int) -> int:
+        """The number of the group of a rank; 0 is that of all in the format."""
+        size, stride = degrees[name]
+        first = rank - (rank % ranks // stride % size) * stride
+        return numbers.setdefault(tuple(first + i * stride for i in range(size)), len(numbers) + 1)
+
     files = {
-        f"{rank}.et": chakra.trace(_nodes(stage, rank, groups))
+        f"{rank}.et": chakra.trace(_nodes(stage, rank, ranks, group))
         for number, stage in enumerate(stages)
         for rank in range(number * ranks, (number + 1) * ranks)
     }
-    members = {str(number): list(ranks) for ranks, number in groups.numbers.items()}
+    members = {str(number): list(some) for some, number in numbers.items()}
     dimensions = list(_dimensions(estimator.system))
     files["groups.json"] = json.dumps(members).encode()
     files["network.yml"] = _network(dimensions).encode()
@@ -210,30 +216,14 @@ def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
     )
 
 
-@frozen
-class _Groups:
-    """The numbers of the groups of ranks; 0 is that of all in the format."""
-
-    numbers: dict[tuple[int, ...], int]
-    ranks: int
-    degrees: dict[str, tuple[int, int]]
-
-    def of(self, name: str, rank: int) -> int:
-        """The number of the group of a rank."""
-        size, stride = self.degrees[name]
-        inside = rank % self.ranks
-        first = rank - (inside // stride % size) * stride
-        return self.numbers.setdefault(tuple(first + i * stride for i in range(size)), len(self.numbers) + 1)
-
-
-def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[TraceNode]:
+def _nodes(stage: Sequence[Task], rank: int, ranks: int, group: Callable[[str, int], int]) -> Iterator[TraceNode]:
     """The nodes of a rank.  Durations are whole us, of which the sum is rounded."""
     seconds, micros = 0.0, 0
     for number, task in enumerate(stage):
         seconds += task.seconds
         duration = round(seconds * 1e6) - micros
         micros += duration
-        peer = task.peer * groups.ranks + rank % groups.ranks
+        peer = task.peer * ranks + rank % ranks
         source, target = (peer, rank) if task.operation == "receive" else (rank, peer)
         yield TraceNode(
             id=number,
@@ -242,7 +232,7 @@ def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[TraceN
             micros=duration,
             after=task.after,
             size=round(task.size),
-            group=groups.of(task.group, rank) if task.group else 0,
+            group=group(task.group, rank) if task.group else 0,
             source=source,
             target=target,
             tag=task.tag,
