@@ -33,7 +33,7 @@ from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from trnspec.evaluation.figure_path import CatalogLike
@@ -245,12 +245,19 @@ def solve(
     quantity = figure.value
     needed = _spelled(quantity, Fraction(factor))
     result = run(evaluator, provider, scaled(used, path, Fraction(factor), needed), rest)
+    dimension, now = quantity.dimension, float(quantity.value)
+    unit = _UNITS.get(dimension, "" if dimension is Dimension.RATIO else dimension.base)
     times = "the present" if factor == 1.0 else f"{factor:.4g} times the present"
     assumed = {a.name for a in result.assumptions}
     return evolve(
         result,
         title=f"{path} for {wanted.name} = {wanted.text}: {needed}, {times} {quantity.text}; {result.title}",
-        answers=(*_found(path, quantity, factor, needed), *result.answers),
+        answers=(
+            Answer("needed", now * factor, unit, note=f"{path}: {needed}"),
+            Answer("present", now, unit, note=f"{path}: {quantity.text}"),
+            Answer("ratio", factor, note="needed over present"),
+            *result.answers,
+        ),
         inputs={**present.inputs, "target": f"{wanted.name}={wanted.text}", "vary": str(path)},
         assumptions=(*(a for a in present.assumptions if a.name not in assumed), *result.assumptions),
         suggestions=(),
@@ -262,15 +269,6 @@ def _spelled(quantity: Quantity, factor: Fraction) -> str:
     text = render(quantity.value * factor, quantity.unit, _DIGITS)
     match = PARTS.match(quantity.text)
     return text if match is None else text.removesuffix(quantity.unit.symbol) + match[6]
-
-
-def _found(path: FigurePath, quantity: Quantity, factor: float, needed: str) -> Iterator[Answer]:
-    dimension = quantity.dimension
-    unit = _UNITS.get(dimension, "" if dimension is Dimension.RATIO else dimension.base)
-    now = float(quantity.value)
-    yield Answer("needed", now * factor, unit, note=f"{path}: {needed}")
-    yield Answer("present", now, unit, note=f"{path}: {quantity.text}")
-    yield Answer("ratio", factor, note="needed over present")
 
 
 _UNITS = {dimension: unit for unit, dimension in _DIMENSIONS.items()}

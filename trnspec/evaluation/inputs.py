@@ -11,6 +11,7 @@ import inspect
 import itertools
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -128,7 +129,7 @@ class Input(Axis):
     def _check(self, value: Any) -> Any:
         of_type = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))
         if self.type is float and not of_type and isinstance(value, int) and not isinstance(value, bool):
-            value, of_type = _as_float(value), True
+            value, of_type = float(value) if abs(value) <= sys.float_info.max else math.inf, True
         # A text that begins with a number may be given as one.
         is_amount = self.type is str and self.metavar in _AMOUNTS
         if is_amount and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -171,13 +172,6 @@ class Input(Axis):
         if (number := in_unit(self.type, self.metavar)) is not None and text:
             return self._check(number(text, self.name))
         return self._check(text)
-
-
-def _as_float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 def _shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import evolve, field, frozen
@@ -32,15 +32,6 @@ SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
 """Names of answers by what people call them, which tables have as names of columns."""
 COLUMN_ANSWERS = {**SHORT, "tokens_per_s_per_chip": "throughput_per_chip", "usd": "million_tokens"}
 """Names of answers by the columns that have their values."""
-
-
-def _unknown(name: object, names: Iterable[str]) -> NoReturn:
-    """Raises the error for a name that is not there."""
-    known = list(names)
-    snake = str(name).strip().casefold().replace(" ", "_").replace("-", "_")
-    snake = SHORT.get(snake, snake)
-    hint = f"did you mean {snake!r}?" if snake in known else did_you_mean(str(name), known)
-    raise UnknownNameError(f"there is no answer {name!r}; {hint or 'there are ' + (', '.join(known) or 'none')}")
 
 
 @frozen
@@ -220,7 +211,11 @@ class Evaluation:
         for answer in self.answers:
             if answer.name == name:
                 return answer
-        _unknown(name, self.names)
+        snake = str(name).strip().casefold().replace(" ", "_").replace("-", "_")
+        snake = SHORT.get(snake, snake)
+        hint = f"did you mean {snake!r}?" if snake in self.names else did_you_mean(str(name), self.names)
+        hint = hint or f"there are {', '.join(self.names) or 'none'}"
+        raise UnknownNameError(f"there is no answer {name!r}; {hint}")
 
     def __getitem__(self, name: str) -> Value:
         """The value of an answer; raises as :meth:`answer` does."""

@@ -458,16 +458,14 @@ def sweep_table(rows: Sequence[Row]) -> TextTable:
         columns[column] = [None if a is None else _cell(a, units[name], within) for a in given]
     if any(isinstance(result, RefusalError) for _, result in rows):
         numbers = _long_refusals(rows)
+        # A long message is a note below the table.
         columns[Column("refused", wrap=True, keep=True)] = [
-            _refused(r, numbers) if isinstance(r, RefusalError) else "" for _, r in rows
+            r.reason + (f" [{numbers[str(r)]}]" if str(r) in numbers else f": {escape(str(r))}")
+            if isinstance(r, RefusalError)
+            else ""
+            for _, r in rows
         ]
     return table(list(columns), list(zip(*columns.values(), strict=True)), "--columns")
-
-
-def _refused(refusal: RefusalError, numbers: Mapping[str, int]) -> str:
-    """The reason of a refusal with its message, or with the number of the note that has it."""
-    message = str(refusal)
-    return f"{refusal.reason} [{numbers[message]}]" if message in numbers else f"{refusal.reason}: {escape(message)}"
 
 
 def _long_refusals(rows: Sequence[Row]) -> dict[str, int]:
