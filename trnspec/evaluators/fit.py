@@ -15,7 +15,7 @@ from trnspec.perf.work.memory import RankMemory, inference_memory, on_device, tr
 from trnspec.perf.work.validity import check, check_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from trnspec.model.transformers.dimensions import Dimensions
 
@@ -184,7 +184,11 @@ def _options(demand: Demand) -> Mapping[str, list[Option]]:
     ]
     values: dict[str, list[Any]] = {
         **{name: [now[name] * 2**i for i in range(1, 7)] for name in ("tp", "pp", "cp", "ep")},
-        **{name: list(_halved(now[name])) for name in ("microbatch", "batch", "prefill")},
+        # Halves, while they are even.
+        **{
+            n: [now[n] >> i for i in range(1, (now[n] & -now[n]).bit_length())]
+            for n in ("microbatch", "batch", "prefill")
+        },
         **{name: [] if now[name] else [True] for name in ("sequence_parallel", "fused_loss")},
         "zero": list(range(layout.zero + 1, 4)),
         "recompute": recompute,
@@ -192,12 +196,6 @@ def _options(demand: Demand) -> Mapping[str, list[Option]]:
     }
     names = _TRAINING if demand.mode == "training" else _INFERENCE
     return {name: [(name, now[name], value) for value in values[name]] for name in names if values[name]}
-
-
-def _halved(value: int) -> Iterator[int]:
-    while value > 1 and value % 2 == 0:
-        value //= 2
-        yield value
 
 
 def _changed(

@@ -121,9 +121,15 @@ def run(catalog: Catalog, question: deployment.InferenceQuestion) -> Evaluation:
     answers = tuple(_answers(setup, known, (slow, nominal, fast), held, most))
     if evidence.kind in ("extrapolated", "transferred"):
         ideal = _ideal(catalog, question)
-        least = {a.name.removeprefix("ideal_"): a.low for a in ideal}
+        least = {a.name.removeprefix("ideal_"): a.low or 0.0 for a in ideal}
         # No losses is a bound; the spread of other chips and software may be wider.
-        answers = tuple(_at_least(a, least.get(a.name)) for a in answers) + ideal
+        answers = (
+            *(
+                evolve(a, low=min(max(a.low or 0.0, least[a.name]), float(a.value))) if a.name in least else a
+                for a in answers
+            ),
+            *ideal,
+        )
     return Evaluation(
         evaluator="inference",
         title=f"{setup.name} on {setup.pool.system.name}: tp {q.tp}, {q.dp} replica{'' if q.dp == 1 else 's'}, batch {q.batch}, "
@@ -162,13 +168,6 @@ def _ideal(catalog: Catalog, question: deployment.InferenceQuestion) -> tuple[An
         Answer(f"ideal_{name}", nominal[name], "s", min(nominal[name], fast[name]), note=note, kind="ideal")
         for name in ("time_to_first_token", "time_per_output_token")
     )
-
-
-def _at_least(answer: Answer, least: float | None) -> Answer:
-    """An answer whose interval does not begin below a bound."""
-    if least is None or answer.low is None or not isinstance(answer.value, float):
-        return answer
-    return evolve(answer, low=min(max(answer.low, least), answer.value))
 
 
 def _fits(setup: deployment.Setup, pool: deployment.Pool, most: int) -> None:

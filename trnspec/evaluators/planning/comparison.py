@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Table, Value
 from trnspec.evaluators.prices import purchases
-from trnspec.evidence import KINDS, Evidence
+from trnspec.evidence import KINDS
 from trnspec.perf.calibration.published_runs import PublishedFleet, PublishedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluators.planning.fleets import FleetPlan
+    from trnspec.evaluators.planning.run import RunPlan
 
 
-class Comparable(Protocol):
-    """A plan."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """Evidence of its times."""
-
-    @property
-    def systems(self) -> str:
-        """Its systems, such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
-
-
-P = TypeVar("P", bound=Comparable)
+P = TypeVar("P", bound="RunPlan | FleetPlan")
 
 Columns = Mapping[str, tuple[str, Callable[[P], Value | None]]]
 """The columns of a table of plans: name, unit and value."""
@@ -75,7 +65,7 @@ def percent(chance: float | None) -> int | None:
     return None if chance is None else min(max(round(100.0 * chance), 1), 99)
 
 
-def is_bound(plan: Comparable) -> bool:
+def is_bound(plan: RunPlan | FleetPlan) -> bool:
     """Whether the times of a plan are bounds, which are not compared with estimates."""
     return plan.evidence.kind == "ideal"
 

@@ -86,7 +86,10 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
     osl = sum(osl for _, osl, _ in rows) / len(rows)
     trace, own = None, rate
     if all(stated):
-        trace, own = _trace(file, rows, rate)
+        lines = [(isl, osl, arrival) for isl, osl, arrival in rows if arrival is not None]
+        if len({arrival for *_, arrival in lines}) < 2:
+            raise UsageError(f"lengths: {file}: arrivals of at least two times are expected")
+        trace, own = Requests.of(lines, rate)
     if own is None:
         raise UsageError(f"rate: requests per second are expected, since {file} has no column arrival")
     return Lengths(
@@ -97,14 +100,6 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
         rate=own,
         trace=trace,
     )
-
-
-def _trace(file: str, rows: list[tuple[int, int, float | None]], rate: float | None) -> tuple[Requests, float]:
-    """The requests in the order of their arrival, and their rate."""
-    lines = [(isl, osl, arrival) for isl, osl, arrival in rows if arrival is not None]
-    if len({arrival for *_, arrival in lines}) < 2:
-        raise UsageError(f"lengths: {file}: arrivals of at least two times are expected")
-    return Requests.of(lines, rate)
 
 
 def _rows(file: str) -> Iterator[tuple[int, int, float | None]]:

@@ -401,12 +401,9 @@ def _assumptions(
 
 def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:
     systems = [one.setup.pool.system for one in (plan.decode, plan.before) if one is not None]
-    wanted = f".{plan.decode.setup.question.dtype}"
-    read = [b for system in systems for b in system.figures_used if ".dense." not in b.at or b.at.endswith(wanted)]
-    bought = [f for rent in plan.rents for f in rent.figures_used] + [
-        f for power in plan.powers for f in power.figures_used
-    ]
-    return tuple(dict.fromkeys((*read, *bought)))
+    read = [figure for system in systems for figure in system.figures_with(plan.inputs.dtype)]
+    bought = [f for rent in plan.rents for f in rent.figures_used]
+    return tuple(dict.fromkeys((*read, *bought, *(f for power in plan.powers for f in power.figures_used))))
 
 
 def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[str, Any]:

@@ -10,18 +10,7 @@ from attrs import evolve
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
-from trnspec.evaluators.planning.comparison import (
-    NearestPublished,
-    best_of,
-    best_of_kinds,
-    best_supported,
-    by_price,
-    is_bound,
-    listed,
-    pareto,
-    percent,
-    table,
-)
+from trnspec.evaluators.planning import comparison
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.prices import HOUR
 from trnspec.evaluators.searching.space import LAYOUT, training_question
@@ -49,7 +38,9 @@ OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "
 """The columns of the table with the best plan of each kind of evidence."""
 
 
-def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan) -> NearestPublished | None:
+def _published(
+    catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: RunPlan
+) -> comparison.NearestPublished | None:
     """The nearest published run; ``None`` if no table has runs."""
     estimator = estimator_of(catalog, q, on=best.systems, calibration="none")
     run = nearest_run(catalog.graph, q.model, estimator.dims, best.chip)
@@ -68,7 +59,7 @@ def _published(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Ru
         found.append(f"{run.chips:,.0f} chips, here {best.chips:,.0f}")
     _, low, high = best.chip_hours
     outside = hours < low or (high is not None and hours > high)
-    return NearestPublished(run, hours, (*found, *filter(None, [run.note])), outside)
+    return comparison.NearestPublished(run, hours, (*found, *filter(None, [run.note])), outside)
 
 
 _OTHER_SIZE = 2.0
@@ -94,16 +85,20 @@ def page(
         unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
     """
     published = _published(catalog, question, goals, ranked[0])
-    best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals, question.objective)
+    best, kinds, columns = ranked[0], comparison.best_of_kinds(ranked), _columns(ranked, goals, question.objective)
     of_kinds = {name: columns[name] for name in OF_KINDS}
     tables = [
-        table("Plans", columns, listed(ranked, question.top), first_rows=4),
-        table("Best plan of each kind of evidence", of_kinds, kinds, first_rows=3) if len(kinds) > 1 else None,
-        by_price("Run cost by price", catalog, ranked, question.region, PURCHASES) if question.price is None else None,
+        comparison.table("Plans", columns, comparison.listed(ranked, question.top), first_rows=4),
+        comparison.table("Best plan of each kind of evidence", of_kinds, kinds, first_rows=3)
+        if len(kinds) > 1
+        else None,
+        comparison.by_price("Run cost by price", catalog, ranked, question.region, PURCHASES)
+        if question.price is None
+        else None,
     ]
     return Evaluation(
         evaluator="plan-train",
-        title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.systems}: {best_of(len(ranked))}",
+        title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.systems}: {comparison.best_of(len(ranked))}",
         inputs=question.values(),
         answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals, unmeasured, published)),
         assumptions=tuple(_assumptions(best, question, goals, ranked, rejected, published)),
@@ -120,7 +115,7 @@ def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Co
 
     def at_front(plan: RunPlan) -> bool:
         compared = [one for one in plans if plan.rent is not None or one.chip == plan.chip]
-        return pareto(plan, compared, lambda one: one.costs)
+        return comparison.pareto(plan, compared, lambda one: one.costs)
 
     expected: Columns[RunPlan] = {
         f"expected_{name}": (unit, partial(RunPlan.expected, objective=name)) for name, unit in EXPECTED.items()
@@ -129,7 +124,7 @@ def _columns(plans: Sequence[RunPlan], goals: Goals, objective: Objective) -> Co
         "system": ("", lambda plan: plan.systems),
         "chips": ("", lambda plan: int(plan.chips)),
         "run_time": ("s", lambda plan: plan.time[0]),
-        **({goals.met_as: ("%", lambda plan: percent(goals.probability(plan)))} if goals.met_as else {}),
+        **({goals.met_as: ("%", lambda plan: comparison.percent(goals.probability(plan)))} if goals.met_as else {}),
         **{name: column for name, column in expected.items() if name == f"expected_{objective}"},
         "run_cost": ("USD", lambda plan: plan.cost[0]),
         "kind": ("", lambda plan: plan.evidence.kind),
@@ -214,7 +209,9 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
     chance = goals.probability(best)
     if chance is not None:
         goal = " and ".join(f"the {n} {v}" for n, v in (("deadline", q.deadline), ("budget", q.budget)) if v)
-        yield Answer(goals.met_as, percent(chance) or 0, "%", note=f"probability of meeting {goal}, from the interval")
+        yield Answer(
+            goals.met_as, comparison.percent(chance) or 0, "%", note=f"probability of meeting {goal}, from the interval"
+        )
     if goals.budget is not None:
         yield Answer("meets_budget", goals.in_budget(best))
 
@@ -225,19 +222,19 @@ def _comparison(
     q: PlanTrainingQuestion,
     goals: Goals,
     unmeasured: RunPlan | None,
-    published: NearestPublished | None,
+    published: comparison.NearestPublished | None,
 ) -> Iterator[Answer]:
     """The nearest published run, the best plan of stronger evidence, and the layout that is fastest by its estimate."""
     if published is not None:
         expected, low, _ = best.chip_hours
-        ours = f">= {_hours_text(low)}" if is_bound(best) else _hours_text(expected)
+        ours = f">= {_hours_text(low)}" if comparison.is_bound(best) else _hours_text(expected)
         text = f"{_hours_text(published.amount)} chip hours, here {ours}: {published}"
         note = "at the MFU of that run by 6 FLOP per parameter and token"
         yield Answer(
             "published_run", text, note="; ".join((note, *(() if published.outside else published.differences)))
         )
     meeting = [plan for plan in kinds if goals.met(plan) or not goals.met(best)]
-    yield from best_supported(meeting, best, lambda plan: _objective_text(plan, q))
+    yield from comparison.best_supported(meeting, best, lambda plan: _objective_text(plan, q))
     if unmeasured is not None:
         text = f"{_layout_text(unmeasured.layout)}: {_objective_text(unmeasured, q)}"
         yield Answer("unmeasured_layout", text, note="faster by its estimate; no measurement has such degrees")
@@ -266,7 +263,7 @@ def _assumptions(
     goals: Goals,
     ranked: Sequence[RunPlan],
     rejected: Sequence[tuple[str, RefusalError]],
-    published: NearestPublished | None,
+    published: comparison.NearestPublished | None,
 ) -> Iterator[Assumption]:
     layout = best.layout
     if published is not None and published.outside:
