@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import amount, duration, in_unit, suffixed, until
+from trnspec.evaluation.amounts import OF_UNIT, amount, duration, suffixed, until
 
 TODAY = date(2026, 11, 22)
 deadline, last_day = partial(duration, name="deadline"), partial(until, name="deadline", today=TODAY)
 tokens, budget = partial(amount, name="tokens", noun="tokens"), partial(amount, name="budget", noun="USD")
 seq, rate, share = (
-    partial(in_unit(*each), name="x") for each in ((int, "TOKENS"), (float, "REQUESTS/S"), (float, "SHARE"))
+    partial(OF_UNIT[each], name="x") for each in ((int, "TOKENS"), (float, "REQUESTS/S"), (float, "SHARE"))
 )
 
 

@@ -1,6 +1,6 @@
 """Inputs with a suffix or a unit, as planners write them: lengths, numbers of tokens, durations, rates and money.
 
-Every evaluator reads them here: inputs that are numbers by the unit of their metavar (see :func:`in_unit`), others where
+Every evaluator reads them here: inputs that are numbers by the unit of their metavar (see :data:`OF_UNIT`), others where
 they are used.
 """
 
@@ -185,7 +185,7 @@ def _share(text: str, name: str) -> float:
     return float(match["number"]) / (100.0 if match["percent"] else 1.0)
 
 
-_OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
+OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
     (int, "TOKENS"): _length,
     (int, "SEQUENCES"): _length,
     (float, "TOKENS"): lambda text, name: amount(text, name, "tokens"),
@@ -194,13 +194,4 @@ _OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
     (float, "SECONDS"): duration,
     (float, "SHARE"): _share,
 }
-
-
-def in_unit(type_: type, unit: str) -> Callable[[str, str], float] | None:
-    """Parsers of numbers with a suffix or a unit of their own, by the unit of an input.
-
-    Args:
-        type_: The type of the input.
-        unit: Its metavar.
-    """
-    return _OF_UNIT.get((type_, unit))
+"""Parsers of numbers with a suffix or a unit of their own, by the type and the unit of an input."""

@@ -23,7 +23,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import in_unit, suffixed
+from trnspec.evaluation.amounts import OF_UNIT, suffixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -169,7 +169,7 @@ class Input(Axis):
             return self._check(float(text))
         if self.type is bool and text in ("true", "false"):
             return text == "true"
-        if (number := in_unit(self.type, self.metavar)) is not None and text:
+        if (number := OF_UNIT.get((self.type, self.metavar))) is not None and text:
             return self._check(number(text, self.name))
         return self._check(text)
 

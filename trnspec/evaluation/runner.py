@@ -434,12 +434,7 @@ def plain(value: Any) -> Any:
 
 
 def unsound(result: object, name: str) -> Iterator[str]:
-    """Faults of the result of an evaluator; none if it is valid.
-
-    Args:
-        result: What the function returned.
-        name: The name of the evaluator.
-    """
+    """Faults of the result of an evaluator of some name; none if it is valid."""
     if not isinstance(result, Evaluation):
         yield f"{type(result).__module__}.{type(result).__qualname__}; an Evaluation is expected"
         return

@@ -190,12 +190,8 @@ def _answers(best: RunPlan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[A
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     bound = best.step[2] is None
-    note = (
-        ""
-        if bound
-        else "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*goodput.PUBLISHED_MFU)
-    )
-    yield Answer("mfu", best.mfu, "%", high=best.mfu if bound else None, note=note, kind=kind)
+    note = "of published runs on A100 and H100 four of five are {:g} to {:g} %".format(*goodput.PUBLISHED_MFU)
+    yield Answer("mfu", best.mfu, "%", high=best.mfu if bound else None, note="" if bound else note, kind=kind)
     few, many = (100.0 * best.run.work / end for end in best.ends)
     note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
     yield Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
