@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 
 from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.quantities.quantity import Qualifier, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.quantities.units import Dimension
+from trnspec.quantities.units import Dimension
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 """Seconds by unit of a duration."""

@@ -16,30 +16,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.errors import QuantityError, RefusalError, UsageError
-from trnspec.evaluation.figure_path import FigurePath, calibrations, figure_path, figures_of, scaled
+from trnspec.evaluation.figure_path import CatalogLike, FigurePath, calibrations, figure_path, figures_of, scaled
 from trnspec.evaluation.measures import measure, multiples
 from trnspec.evaluation.result import Answer, Evaluation, Table
-from trnspec.evaluation.runner import applied, run
+from trnspec.evaluation.runner import Evaluate, applied, run
+from trnspec.graph.graph import Graph
+from trnspec.plugins.api import Evaluator
 from trnspec.quantities.grammar import PARTS
 from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from trnspec.evaluation.figure_path import CatalogLike
-    from trnspec.evaluation.runner import Evaluate
-    from trnspec.graph.graph import Graph
-    from trnspec.plugins.api import Evaluator
 
 # Elasticities.
 

@@ -5,25 +5,33 @@ Each function takes one or several evaluations, a sweep or a timeline, and every
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import common, edge, mark, measure, scale
-from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.result import Evaluation, Table
 from trnspec.evaluation.summary import label
-from trnspec.plots.chart import UNKNOWN, Bars, Chart, ChartAxis, HeatMap, LimitLine, Line, Panel, Points, Spans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from trnspec.evaluation.result import Table
-    from trnspec.evaluation.sweeps import Row
-    from trnspec.plots.chart import Ends, Mark
+from trnspec.evaluation.sweeps import Row
+from trnspec.plots.chart import (
+    UNKNOWN,
+    Bars,
+    Chart,
+    ChartAxis,
+    Ends,
+    HeatMap,
+    LimitLine,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Spans,
+)
 
 MOST_BARS = 24
 """The largest number of evaluations in one chart."""

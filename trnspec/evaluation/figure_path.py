@@ -7,14 +7,18 @@ for calibrated parameters alike.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
 
 import attrs
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import TrnspecError, UnknownNameError, UsageError
+from trnspec.evaluation.result import Evaluation
 from trnspec.graph import paths
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import terms
 from trnspec.model.calibration import SERVING_SHARES, SHARES, Calibration
 from trnspec.model.document import Node
@@ -23,13 +27,6 @@ from trnspec.model.ref import indefinite
 from trnspec.model.reflection import FigureShape, NumberShape, Shape, dotted, shape_at, value_at, with_value
 from trnspec.model.renames import current
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    from trnspec.evaluation.result import Evaluation
-    from trnspec.graph.graph import Graph
 
 _FLAGS = ("causal",)
 """Parameters of a calibration that choose between two formulas, 0 or 1; a change of 1 % means nothing for them."""

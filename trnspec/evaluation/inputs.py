@@ -14,9 +14,9 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 from attrs import field, frozen
@@ -24,9 +24,6 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import OF_UNIT, suffixed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 RESERVED = (
     *("catalog", "edition", "as_of", "overlay", "help"),

@@ -6,15 +6,12 @@ Base units go in (seconds, bytes, FLOP/s, joules); ``3.57 s``, ``512 GiB``, ``1.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trnspec.evaluation.result import Answer, Table, Value
+from trnspec.evaluation.result import Answer, Table, Value
 
 Scale = tuple[float, str]
 """Base units of a shown unit, and its symbol."""

@@ -8,6 +8,7 @@ at 80 columns. Text, Markdown and HTML are three renderings of the same sections
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,12 @@ from attrs import evolve
 from trnspec.errors import UsageError
 from trnspec.evaluation import summary
 from trnspec.evaluation.measures import Scale, columns, common, edge, mark, measure, outward, predicted, printed
-from trnspec.evaluation.result import COLUMN_ANSWERS, command
+from trnspec.evaluation.result import COLUMN_ANSWERS, Answer, Evaluation, Part, Value, command
+from trnspec.evaluation.result import Table as Rows
 from trnspec.evidence import PREDICTED
 from trnspec.text_table import (
     Block,
+    Cell,
     Column,
     Heading,
     Number,
@@ -37,12 +40,6 @@ from trnspec.text_table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from trnspec.evaluation.result import Answer, Evaluation, Part, Value
-    from trnspec.evaluation.result import Table as Rows
-    from trnspec.text_table import Cell
-
     Section = tuple[str, Block]
     """A heading, which may be empty, and what is below it."""
 

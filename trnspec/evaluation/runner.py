@@ -8,37 +8,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, fields, frozen
 
 from trnspec.errors import QuantityError, RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.amounts import spaced
-from trnspec.evaluation.figure_path import FigurePath, figure_path
+from trnspec.evaluation.figure_path import CatalogLike, FigurePath, figure_path
 from trnspec.evaluation.inputs import Input, bound, call, inputs
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.result import ROWS, Answer, Assumption, Evaluation, Suggestion
+from trnspec.evaluation.result import ROWS, Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evidence import KINDS, Evidence, UsedFigure
-from trnspec.graph.graph import figure_at
-from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
-from trnspec.plugins.api import loaded
+from trnspec.graph.graph import Graph, figure_at
+from trnspec.model.document import Node
+from trnspec.model.reflection import FigureShape, NumberShape, Shape, shape_at, spread
+from trnspec.plugins.api import Evaluator, loaded
 from trnspec.plugins.failures import described, guarded
 from trnspec.quantities.quantity import Quantity, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trnspec.evaluation.figure_path import CatalogLike
-    from trnspec.evaluation.result import Table
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
-    from trnspec.model.reflection import Shape
-    from trnspec.plugins.api import Evaluator
-    from trnspec.yaml import Path
-
+from trnspec.yaml import Path
 
 Evaluate = Callable[[Any], Evaluation]
 """Runs one evaluator with fixed inputs on a catalog."""

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.amounts import amount, until
+from trnspec.evaluation.inputs import Input
 from trnspec.evaluation.measures import measure, printed
-from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import assumed, plain
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
-from trnspec.evaluation.sweeps import FigureValue, answers_of, number_of
+from trnspec.evaluation.sweeps import FigureValue, Row, answers_of, number_of
 from trnspec.graph.composition import chip_count
-from trnspec.model.scenarios import Scenario
+from trnspec.graph.graph import Graph
+from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.perf.lowering.lower import ON, model_named
 from trnspec.perf.roofline import element_bytes
-from trnspec.plugins.api import Finding
-from trnspec.text_table import Column, escape, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.evaluation.inputs import Input
-    from trnspec.evaluation.result import Answer
-    from trnspec.evaluation.sweeps import Row
-    from trnspec.graph.graph import Graph
-    from trnspec.model.scenarios import Scenarios
-    from trnspec.plugins.api import Evaluator
-    from trnspec.text_table import TextTable
-    from trnspec.yaml import Path
+from trnspec.plugins.api import Evaluator, Finding
+from trnspec.text_table import Column, TextTable, escape, table
+from trnspec.yaml import Path
 
 MOST = 1000
 """The maximum number of scenarios of a document."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from trnspec.evaluation.measures import measure, printed
-from trnspec.evaluation.result import SHORT
+from trnspec.evaluation.result import SHORT, Answer, Evaluation, Value
+from trnspec.evidence import Evidence
 from trnspec.text_table import columns_of, escape, padded, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.evaluation.result import Answer, Evaluation, Value
-    from trnspec.evidence import Evidence
 
 BAR = 20
 COMMAND = "sh"

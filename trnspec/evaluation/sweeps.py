@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -18,29 +19,25 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError, UsageError, library
+from trnspec.evaluation.inputs import Input
 from trnspec.evaluation.measures import common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, cell, with_unit
 from trnspec.evaluation.result import Answer, Evaluation, Value
-from trnspec.evaluation.runner import assumed
+from trnspec.evaluation.runner import Assumed, assumed
 from trnspec.evaluation.summary import SYNONYMS, is_number, label
 from trnspec.evidence import Kind, mixed, rank_class
+from trnspec.graph.graph import Graph
 from trnspec.model.reflection import NumberShape
+from trnspec.plots.chart import Chart
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
 from trnspec.text_table import Block, Cell, Column, InNotebook, Number, TextTable, escape, table
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     import polars as pl
     import xarray as xr
-
-    from trnspec.evaluation.inputs import Input
-    from trnspec.evaluation.runner import Assumed
-    from trnspec.graph.graph import Graph
-    from trnspec.plots.chart import Chart
 
 Row = tuple[Mapping[str, Any], Evaluation | RefusalError]
 """A combination of input values, and its evaluation or the refusal."""

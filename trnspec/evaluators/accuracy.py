@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING
 
 from attrs import asdict, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table, Value
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.fit import Holdout
+from trnspec.perf.calibration.measured.case import Part
 from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.score import AccuracyRow, score
 from trnspec.text_table import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import Value
-    from trnspec.perf.calibration.measured.case import Part
 
 WORDS: Mapping[Part, tuple[str, str]] = {
     "step": ("training step", "step"),

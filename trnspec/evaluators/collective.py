@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.amounts import exact, spaced
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
@@ -29,11 +30,6 @@ from trnspec.perf.lowering.machine import group as by_level
 from trnspec.perf.training.step import UNUSED
 from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.catalog.catalog import Catalog
 
 _FIGURES = {
     "chip": ("memory.bandwidth",),

@@ -6,20 +6,15 @@ a calibration of collectives has the protocols of a library (:mod:`trnspec.perf.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trnspec.evaluation.result import Assumption
+from trnspec.graph.graph import Graph
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.collectives.library import timed
 from trnspec.perf.lowering.calibrated import calibrated
-from trnspec.perf.lowering.machine import IDEAL, collective_time, group, machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.lowering.machine import GroupCost, LoweredSystem, Machine
-    from trnspec.perf.serving.forward_pass import Serving
+from trnspec.perf.lowering.machine import IDEAL, GroupCost, LoweredSystem, Machine, collective_time, group, machine
+from trnspec.perf.serving.forward_pass import Serving
 
 
 def counted(numbers: Machine, of: GroupCost, passes: float, size: float, serving: Serving | None = None) -> float:

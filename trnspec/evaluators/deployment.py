@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -13,6 +14,7 @@ from trnspec.evaluation import questions
 from trnspec.evaluation.questions import axis, like
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.software import ServingSoftware, resolve_serving
+from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf import frameworks
@@ -28,14 +30,9 @@ from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards
+from trnspec.perf.work.memory import RankMemory
 from trnspec.perf.work.transformer import Transformer, common_heads, transformer
 from trnspec.perf.work.validity import check_context
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.work.memory import RankMemory
 
 
 @frozen(kw_only=True, slots=False)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, fields_of
 from trnspec.evaluators.deployment import (
@@ -36,16 +39,8 @@ from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.sweep.blocks import AxisValues, axes_of, blocks, combination
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.pieces import HOUR
-from trnspec.perf.sweep.reductions import BOUND, EXCESS, UNFIT, Block, Candidates, reduced
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, UNFIT, Block, Candidates, Reduction, reduced
 from trnspec.perf.training.step import UNUSED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.reductions import Reduction
 
 R = TypeVar("R")
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, TrnspecError
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import RankMemory, inference_memory, on_device, training_memory
 from trnspec.perf.work.validity import check, check_context
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trnspec.model.transformers.dimensions import Dimensions
 
 PARTS = {
     "weights": "weights of the rank",

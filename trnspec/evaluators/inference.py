@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from attrs import asdict, evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
 from trnspec.evaluators import deployment
 from trnspec.evaluators.collective_model import tensor_all_reduce
 from trnspec.evaluators.software import system_assumptions
-from trnspec.evidence import weakest
+from trnspec.evidence import Kind, weakest
 from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, serving_of
@@ -21,14 +22,8 @@ from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, kept_
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
+from trnspec.perf.work.memory import RankMemory
 from trnspec.perf.work.transformer import whole_heads
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evidence import Kind
-    from trnspec.perf.work.memory import RankMemory
 
 NOTES = {
     "matrices": "weight matrices of the layers: compute, or reading them",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import Any
 
 from attrs import fields, frozen
 
@@ -11,13 +12,9 @@ from trnspec.evaluation.questions import like
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import ConfigurationSelection, Goal, TimeLimit
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import common_heads
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-    from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 CHUNKS = (2, 4, 8)
 """The model chunks per stage with which the interleaved schedule is evaluated."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import attrs
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import ServingPrecision, ServingWorkload, TrainingLayout, axis, like
@@ -17,19 +19,13 @@ from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Demand, LayoutC
 from trnspec.evaluators.software import resolve_training, training_assumptions
 from trnspec.evaluators.training import expert_assumptions, layout_of
 from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import SETTINGS, runtime
 from trnspec.perf.lowering.lower import lower, model_named
+from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 from trnspec.perf.roofline import element_bytes
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
 from trnspec.perf.work.memory import RankMemory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 
 _TRAINING = (
     *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "uneven"),

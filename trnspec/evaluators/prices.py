@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction  # read at run time
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.amounts import spaced
 from trnspec.evaluation.questions import Prices, system_and_count
 from trnspec.evaluation.result import Assumption
 from trnspec.evidence import UsedFigure
 from trnspec.graph.composition import chips, servers
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import inherited
-from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, price_documents, quotes, region_of, upper_power
-from trnspec.model.quotes import UNSTATED
+from trnspec.graph.quotes import PRICE_TYPES, Draw, Quote, chosen, price_documents, quotes, region_of, upper_power
+from trnspec.model.document import Node
+from trnspec.model.quotes import UNSTATED, PriceType
+from trnspec.model.server import Server
 from trnspec.quantities.quantity import Interval, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import short_repr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.graph import Graph
-    from trnspec.graph.quotes import Quote
-    from trnspec.model.document import Node
-    from trnspec.model.quotes import PriceType
-    from trnspec.model.server import Server
-
 
 HOUR = 3600.0
 """Seconds."""

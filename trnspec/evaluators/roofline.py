@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation import questions
 from trnspec.evaluation.questions import axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, marked
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
-from trnspec.graph.provenance import figures
+from trnspec.graph.provenance import Stated, figures
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lower import lower, model_named
+from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 from trnspec.perf.roofline import Piece, attainable, element_bytes, least_time, pieces, ridge
 from trnspec.perf.work.transformer import matmul_flops, matmul_traffic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.provenance import Stated
-    from trnspec.perf.lowering.machine import LoweredSystem as Hardware
 
 _PRODUCTS = 3
 """Products of a training step for each product of a forward pass: itself, and the gradients of its two operands."""

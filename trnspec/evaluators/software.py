@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, field, frozen
@@ -11,15 +11,13 @@ from trnspec.errors import RefusalError
 from trnspec.evaluation import questions
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.result import Assumption
+from trnspec.graph.graph import Graph
 from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, check_framework, training_settings
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.serving.static_graphs import powers_of_two, tile_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from trnspec.evaluators.deployment import InferenceQuestion
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.lowering.machine import LoweredSystem
 
 Q = TypeVar("Q", bound=questions.SoftwareInputs)
 

@@ -7,28 +7,22 @@ exposed communication; its counters are the memory of a rank over time. Times ar
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.software import resolve_training
 from trnspec.evaluators.training import TrainingQuestion, estimator_of, layout_of, run
 from trnspec.output import chakra
 from trnspec.output.chakra import TraceNode
-from trnspec.perf.training.tasks import Traffic, tasks
-from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, passes_of, timeline
-from trnspec.perf.work.layout import ACTIVATION_BYTES, in_flight, stage_layers
+from trnspec.perf.lowering.machine import LoweredSystem
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.training.tasks import Task, Traffic, tasks
+from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Passes, Timeline, passes_of, timeline
+from trnspec.perf.work.layout import ACTIVATION_BYTES, Layout, in_flight, stage_layers
 from trnspec.perf.work.memory import training_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import Evaluation
-    from trnspec.perf.lowering.machine import LoweredSystem
-    from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.training.tasks import Task
-    from trnspec.perf.training.timeline import Passes, Timeline
-    from trnspec.perf.work.layout import Layout
 
 LABELS = {
     "forward": "forward",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.amounts import exact
 from trnspec.evaluation.inputs import fields_of
@@ -26,21 +28,12 @@ from trnspec.perf.calibration.fit_range import far_inputs, nearest_row, scale_of
 from trnspec.perf.frameworks import TRAINING, named_in
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
-from trnspec.perf.training.step import PARTS
+from trnspec.perf.training.step import PARTS, Step
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
-from trnspec.perf.work.memory import device_memory
-from trnspec.perf.work.transformer import model_flops_per_token, recomputed_flops_per_token
+from trnspec.perf.work.memory import RankMemory, device_memory
+from trnspec.perf.work.transformer import AttentionConvention, model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.validity import check
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.training.step import Step
-    from trnspec.perf.work.memory import RankMemory
-    from trnspec.perf.work.transformer import AttentionConvention
 
 STEP_PARTS = {
     "compute": ("layers, forward and backward", "compute-bound: forward and backward of the layers"),

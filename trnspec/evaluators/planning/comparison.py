@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from attrs import frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Table, Value
 from trnspec.evaluators.prices import purchases
@@ -14,9 +15,6 @@ from trnspec.evidence import KINDS
 from trnspec.perf.calibration.published_runs import PublishedFleet, PublishedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.fleets import FleetPlan
     from trnspec.evaluators.planning.run import RunPlan
 

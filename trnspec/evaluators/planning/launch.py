@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from trnspec.catalog.catalog import Catalog
+from trnspec.evaluators.deployment import InferenceQuestion
+from trnspec.evaluators.planning.deployments import Deployed
 from trnspec.model.software import Software
 from trnspec.perf.lowering.lower import model_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.deployment import InferenceQuestion
-    from trnspec.evaluators.planning.deployments import Deployed
 
 PORT = 8000
 """The port of the first replica on a server."""

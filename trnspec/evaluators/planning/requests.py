@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.serving.replay import Requests, poisson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_LINES = 100_000
 """The most requests of a file."""

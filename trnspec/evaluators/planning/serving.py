@@ -6,7 +6,7 @@ import itertools
 import math
 from bisect import insort
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import frozen
 
@@ -16,20 +16,16 @@ from trnspec.evaluation import questions
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import axis, like
-from trnspec.evaluation.result import Suggestion
+from trnspec.evaluation.result import Evaluation, Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evident, is_bound
-from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
+from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason, TimeErrors
 from trnspec.evaluators.planning.fleets import NOTABLE, TOO_MANY, FleetPlan, Missed, RequestLimits, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
 from trnspec.perf import frameworks
 from trnspec.perf.serving.load import MOST_UTILIZED
-
-if TYPE_CHECKING:
-    from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluators.planning.deployments import TimeErrors
 
 Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""

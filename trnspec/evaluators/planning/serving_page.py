@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table, Value
 from trnspec.evaluators.planning import comparison
+from trnspec.evaluators.planning.comparison import Columns
+from trnspec.evaluators.planning.deployments import Deployed
 from trnspec.evaluators.planning.distribution import NORMAL_90
-from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
+from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, RequestLimits, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
+from trnspec.evaluators.planning.requests import Lengths
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.prices import HOUR
+from trnspec.evidence import UsedFigure
 from trnspec.model.transformers.counting import active_parameters
 from trnspec.perf.calibration.published_runs import nearest_fleet
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.serving.load import MOST_UTILIZED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import Value
-    from trnspec.evaluators.planning.comparison import Columns
-    from trnspec.evaluators.planning.deployments import Deployed
-    from trnspec.evaluators.planning.fleets import FleetPlan, RequestLimits
-    from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
-    from trnspec.evidence import UsedFigure
 
 
 def _published(problem: FleetProblem, best: FleetPlan, planned: Answer) -> comparison.NearestPublished | None:

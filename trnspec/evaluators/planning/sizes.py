@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve
@@ -16,8 +17,6 @@ from trnspec.perf.serving.pools import least
 from trnspec.perf.serving.prefill import prefill
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.evaluators.planning.serving import FleetProblem
 
 LARGEST = 8

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation import questions
 from trnspec.evaluation.amounts import amount, duration, exact, until
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import axis, like
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest, reasons
 from trnspec.evaluators.planning import batches
 from trnspec.evaluators.planning.comparison import WIDEST, evident, is_bound
 from trnspec.evaluators.planning.run import DAY, Goals, Objective, RunPlan
 from trnspec.evaluators.planning.training_page import page
-from trnspec.evaluators.prices import HOUR, chip_power, rent, rented
+from trnspec.evaluators.prices import HOUR, Rent, chip_power, rent, rented
 from trnspec.evaluators.searching.space import training_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.evidence import IDEAL
@@ -28,16 +31,9 @@ from trnspec.perf import goodput
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.calibration.fit_range import near_ranks
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.layout import Layout
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluators.prices import Rent
-    from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import RefusalError
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning import comparison
+from trnspec.evaluators.planning.comparison import Columns
 from trnspec.evaluators.planning.run import Goals, Objective, RunPlan
 from trnspec.evaluators.prices import HOUR
 from trnspec.evaluators.searching.space import LAYOUT, training_question
@@ -18,15 +22,10 @@ from trnspec.evaluators.training import estimator_of
 from trnspec.model.transformers.counting import active_parameters
 from trnspec.perf import goodput
 from trnspec.perf.calibration.published_runs import nearest_run
+from trnspec.perf.work.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.errors import RefusalError
-    from trnspec.evaluators.planning.comparison import Columns
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
-    from trnspec.perf.work.layout import Layout
 
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
 """Source of the default global batch; other counts may have slightly others."""

@@ -10,20 +10,16 @@ import hashlib
 import io
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.atomic_write import write
 from trnspec.errors import UsageError, library
-from trnspec.evaluators.searching.space import FORMAT
+from trnspec.evaluators.searching.space import FORMAT, Search
 from trnspec.perf.sweep.reductions import EXCESS, Configurations, Selected
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path as FilePath
-
-    from trnspec.evaluators.searching.space import Search
 
 _SETS = ("best", "front", "nearest")
 _DIGITS = 16

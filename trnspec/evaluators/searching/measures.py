@@ -6,9 +6,10 @@ Conditions are evaluated in three-valued logic: a comparison with an unknown mea
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import field, frozen
 
@@ -18,12 +19,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.question import Mode
 from trnspec.perf.sweep.reductions import Goal
-from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.quantities.units import UnitTable
+from trnspec.quantities.units import Dimension, UnitTable
 
 
 @frozen

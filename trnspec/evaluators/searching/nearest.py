@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from attrs import evolve
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Suggestion
@@ -13,17 +15,10 @@ from trnspec.evaluators.deployment_grid import DeploymentGrid
 from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, reasons
 from trnspec.evaluators.searching.measures import unit
-from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, search_of
+from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, Search, search_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.searching.question import SearchQuestion
-    from trnspec.evaluators.searching.space import Search
-    from trnspec.perf.sweep.reductions import Selected
+from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, Selected
 
 MOST_ALTERNATIVES = 6
 """The most other batches, and the most multiples of the system, that are searched where no layout is feasible."""

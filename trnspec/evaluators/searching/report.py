@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from attrs import evolve, field, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.result import COLUMN_ANSWERS, Answer, Assumption, Evaluation, Part, Suggestion, Table, Value
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.deployment_grid import DeploymentGrid
@@ -13,18 +15,12 @@ from trnspec.evaluators.layouts import EVALUATED, rejected
 from trnspec.evaluators.prices import rent
 from trnspec.evaluators.searching.measures import MEASURES, unit
 from trnspec.evaluators.searching.nearest import infeasible
-from trnspec.evaluators.searching.question import SearchQuestion  # noqa: TC001  # the annotation is read at run time
-from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, reduced, search_of, training_question
+from trnspec.evaluators.searching.question import SearchQuestion  # the annotation is read at run time
+from trnspec.evaluators.searching.space import DEPLOYMENT, LAYOUT, Search, reduced, search_of, training_question
 from trnspec.evaluators.software import training_assumptions
 from trnspec.evidence import rank_class
 from trnspec.perf.frameworks import SETTINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.searching.space import Search
-    from trnspec.perf.sweep.reductions import Goal, Selected
+from trnspec.perf.sweep.reductions import Goal, Selected
 
 
 def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:

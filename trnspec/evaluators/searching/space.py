@@ -6,16 +6,17 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from attrs import evolve, field, frozen
 
 from trnspec._version import __version__
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError, library
 from trnspec.evaluation.progress import current, report
 from trnspec.evaluators import training
@@ -25,20 +26,13 @@ from trnspec.evaluators.prices import chip_power, rent
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import BATCHES, SearchQuestion
 from trnspec.graph.graph import Graph, names_used
+from trnspec.model.document import Node
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
-from trnspec.perf.sweep.reductions import BOUND, ConfigurationSelection, Selected, TimeLimit
+from trnspec.perf.sweep.reductions import BOUND, Candidates, ConfigurationSelection, Selected, TimeLimit
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import model_flops_per_token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from concurrent.futures import Executor
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.model.document import Node
-    from trnspec.perf.sweep.reductions import Candidates
-    from trnspec.perf.work.layout import Layout
 
 LAYOUT = (
     *("tp", "pp", "dp", "cp", "ep", "expert_tp", "microbatch"),
