@@ -24,17 +24,8 @@ _MAIN = (
 )
 """The answers that a summary prefers, whatever their order."""
 _REMARKS = (
-    "likely_tpot",
-    "by_computed_times",
-    "goals",
-    "limited_by",
-    "chips",
-    "layout",
-    "mfu",
-    "published_run",
-    "published_fleet",
-    "unmeasured_layout",
-    "best_supported",
+    *("likely_tpot", "by_computed_times", "goals", "limited_by", "chips", "layout", "mfu", "published_run"),
+    *("published_fleet", "unmeasured_layout", "best_supported"),
 )
 """The other answers that a summary has."""
 _CALIBRATION = re.compile(r"(?<=: )\S+ has (?=no rows )")

@@ -15,23 +15,10 @@ from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr
 
 SHARES = frozenset(
-    {
-        "matmul",
-        "matmul_fp8",
-        "matmul_fp4",
-        "attention",
-        "memory",
-        "chip",
-        "server",
-        "ultraserver",
-        "network",
-        "overlap",
-        "exposed",
-        "tensor_overlap",
-        "pipeline_overlap",
-        "exchange",
-        "expert_overlap",
-    }
+    (
+        *("matmul", "matmul_fp8", "matmul_fp4", "attention", "memory", "chip", "server", "ultraserver", "network"),
+        *("overlap", "exposed", "tensor_overlap", "pipeline_overlap", "exchange", "expert_overlap"),
+    )
 )
 """The parameters of :class:`Achieved` that are shares of training, none above 1."""
 

@@ -44,23 +44,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 __all__ = [
-    "DISPATCHES",
-    "OPTIMIZER_NAMES",
-    "REASONS",
-    "RECOMPUTES",
-    "SCHEDULES",
-    "Best",
-    "Block",
-    "Each",
-    "Everything",
-    "Kept",
-    "Pareto",
-    "Reduction",
-    "SweepResult",
-    "Top",
-    "estimators",
-    "rows",
-    "sweep",
+    "DISPATCHES", "OPTIMIZER_NAMES", "REASONS", "RECOMPUTES", "SCHEDULES", "Best", "Block", "Each",
+    "Everything", "Kept", "Pareto", "Reduction", "SweepResult", "Top", "estimators", "rows", "sweep",
 ]  # fmt: skip
 
 
