@@ -86,6 +86,14 @@ def test_nccl_tests_without_a_check_of_values() -> None:
     assert [("30", ""), ("31", "")] == [(row["time_us"], row.get("note", "")) for row in found]
 
 
+@pytest.mark.parametrize(("names", "model"), [('["a"]', "a"), ('["a", "b"]', "")])
+def test_a_run_of_several_models_names_none(names, model) -> None:
+    text = (SAMPLES / "aiperf.json").read_text(encoding="utf-8").replace('["Qwen/Qwen3-0.6B"]', names)
+    (row,) = imported("aiperf", Log("f", text), "x", {}, 0)
+
+    assert model == row.get("model", "")
+
+
 def test_nccl_tests_twice_in_a_file() -> None:
     first = (SAMPLES / "nccl_all_reduce_h100.log").read_text(encoding="utf-8")
     text = first + "# Collective test starting: alltoall_perf\n" + first.replace("#  Rank  7", "#")

@@ -22,6 +22,8 @@ def test_other_texts_are_not_counts(text):
 
 
 def test_a_whole_number_is_exact():
+    counts = {"70.6 B": 70_600_000_000, "100M": 10**8, "128 thousand": 128_000, "2 T": 2 * 10**12}
+    assert counts == {text: int(rounded(text)) for text in counts}
     assert interval_of(7) == interval_of(7).point(Fraction(7))
 
 
