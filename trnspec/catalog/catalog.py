@@ -5,12 +5,16 @@ A catalog is immutable: changes give another one, and several may be used at the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen, has
 
 from trnspec.catalog.frames import Tabular
+from trnspec.catalog.query.run import Result, query
+from trnspec.catalog.versions.changes import changed
+from trnspec.catalog.versions.diff import Differences, differences
 from trnspec.catalog.views import (
     ChipView,
     ClusterView,
@@ -37,14 +41,10 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.output.exporters import export_all
+from trnspec.output.exporters.exported import Export
 from trnspec.text_table import Block, Column, InNotebook, table
-
-if TYPE_CHECKING:
-    import os
-
-    from trnspec.catalog.query.run import Result
-    from trnspec.catalog.versions.diff import Differences
-    from trnspec.output.exporters.exported import Export
+from trnspec.yaml import read_file
 
 S = TypeVar("S")
 
@@ -109,8 +109,6 @@ class Catalog(Tabular, InNotebook):
         Raises:
             UsageError: There is no such format, or it exports one document at a time.
         """
-        from trnspec.output.exporters import export_all
-
         return export_all(format, self.graph)
 
     @property
@@ -192,8 +190,6 @@ class Catalog(Tabular, InNotebook):
         Raises:
             QueryError: The query, a column or a sort key is invalid; the message marks the position.
         """
-        from trnspec.catalog.query.run import query
-
         by = [sort] if isinstance(sort, str) else sort
         return query(self.graph, text, lambda n: self[n.name], columns=columns, sort=by, absent=self.unknown)
 
@@ -208,8 +204,6 @@ class Catalog(Tabular, InNotebook):
             UnknownNameError: There is no such document.
             UsageError: A change is not valid for the kind; the message names it.
         """
-        from trnspec.catalog.versions.changes import changed
-
         node = self.graph.named(name)
         return evolve(self, graph=self.graph.replace(node.name, changed(node, changes)))
 
@@ -220,7 +214,6 @@ class Catalog(Tabular, InNotebook):
             UsageError: The file is invalid; the message has one line for each error, with its position.
         """
         from trnspec.catalog.versions.overlay import apply_overlay
-        from trnspec.yaml import read_file
 
         return evolve(self, graph=apply_overlay(self.graph, read_file(path)))
 
@@ -249,8 +242,6 @@ class Catalog(Tabular, InNotebook):
             UsageError: ``other`` is not a catalog.
             UnknownNameError: Neither catalog has a document of a name.
         """
-        from trnspec.catalog.versions.diff import differences
-
         if not isinstance(other, Catalog):
             raise UsageError(f"{other!r} is not a catalog", hint="pass the result of trnspec.load(edition=...)")
         labels = called if called is not None else (self._label(), other._label())

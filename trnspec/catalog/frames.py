@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path as FilePath
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from trnspec._version import __version__
+from trnspec.atomic_write import write
+from trnspec.catalog.tables import CatalogColumn, CatalogTable, csv_files, json_text, tables
 from trnspec.errors import UsageError, library
+from trnspec.graph.graph import Graph
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-    from trnspec.catalog.tables import CatalogColumn, CatalogTable
-    from trnspec.graph.graph import Graph
 
 
 class Tabular:
@@ -33,8 +33,6 @@ class Tabular:
     _arrow_tables: dict[str, pa.Table]
 
     def _tables(self) -> dict[str, CatalogTable]:
-        from trnspec.catalog.tables import tables
-
         return tables(self.graph)
 
     def _about(self) -> dict[str, str | None]:
@@ -95,8 +93,6 @@ class Tabular:
             UsageError: pyarrow is not installed.
             OSError: A file cannot be written; then none is changed.
         """
-        from trnspec.atomic_write import write
-
         parquet, arrow = library("pyarrow.parquet"), library("pyarrow")
         files: dict[FilePath, bytes] = {}
         for name, table in self.to_arrow().items():
@@ -111,9 +107,6 @@ class Tabular:
         Raises:
             OSError: A file cannot be written; then none is changed.
         """
-        from trnspec.atomic_write import write
-        from trnspec.catalog.tables import csv_files
-
         texts = csv_files(self._tables(), self._about())
         write({FilePath(folder) / name: text.encode() for name, text in texts.items()})
 
@@ -123,9 +116,6 @@ class Tabular:
         Raises:
             OSError: The file cannot be written.
         """
-        from trnspec.atomic_write import write
-        from trnspec.catalog.tables import json_text
-
         write({FilePath(file): json_text(self._tables(), self._about()).encode()})
 
 
@@ -210,8 +200,6 @@ def _select(tables: dict[str, pa.Table], text: str) -> pa.Table:
 
 def _limited(connection: Any, text: str) -> pa.Table:
     """The result of a query, if it takes not too long and is not too large."""
-    from threading import Timer
-
     arrow = library("pyarrow")
     timer = Timer(SQL_SECONDS, connection.interrupt)
     timer.daemon = True

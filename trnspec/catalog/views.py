@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 from attrs import field, frozen
 
+from trnspec.catalog.query.run import Result
 from trnspec.diagnostics import unknown_name
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chip_count, chips, members
@@ -24,21 +25,21 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
+from trnspec.model.parts import PartCount
 from trnspec.model.quotes import Power, PowerType, Price, PriceType
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.output.exporters import export
+from trnspec.output.exporters.exported import Export
+from trnspec.quantities.amount import Amount
 from trnspec.short_repr import abbreviated
 from trnspec.text_table import Block, Column, InNotebook, table
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
-    from trnspec.catalog.query.run import Result
-    from trnspec.model.parts import PartCount
-    from trnspec.output.exporters.exported import Export
-    from trnspec.quantities.amount import Amount
     from trnspec.topology.shapes import Shape as Topology
 
 
@@ -159,8 +160,6 @@ class DocumentView(InNotebook):
                 not needed.
             ExportError: The format needs a figure that this document does not have; the message names it.
         """
-        from trnspec.output.exporters import export
-
         return export(format, self.node, self.catalog.graph, use=use)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -28,8 +29,6 @@ def renaming(document: Document, path: Path, name: str) -> Edit | None:
     span = document.places.get(path)
     if span is None or span.key is None or not name:
         return None
-    import json
-
     start, _, _ = document.extent(path)
     for raw in (str(path[-1]), json.dumps(path[-1]), f"'{path[-1]}'"):
         if document.text.startswith(raw, start):

@@ -31,8 +31,10 @@ from trnspec.catalog.query.tree import (
 )
 from trnspec.diagnostics import did_you_mean, unknown_name
 from trnspec.errors import library
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import PathValue, Side, Sort
+from trnspec.model.document import Node
 from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
@@ -43,8 +45,6 @@ from trnspec.text_table import Block, Column, InNotebook, rendered, table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

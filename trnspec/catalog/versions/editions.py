@@ -13,6 +13,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path as FilePath
 from typing import Any
@@ -121,8 +122,6 @@ def _sorted(value: Any) -> Any:
 
 
 def _hash(value: Any) -> str:
-    from hashlib import sha256
-
     # As ASCII: an altered text may contain characters that UTF-8 cannot encode.
     return sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
@@ -309,8 +308,6 @@ def released(folder: FilePath) -> dict[str, str]:
 
 
 def _digest(contents: bytes) -> str:
-    from hashlib import sha256
-
     return sha256(contents).hexdigest()
 
 
