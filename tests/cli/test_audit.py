@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.checks.test_credit import pages  # noqa: F401  # a fixture
 from tests.support.programs import DATA, Here
 from trnspec.api import graph
 from trnspec.cli import group
@@ -144,3 +145,15 @@ def test_whole_page_has_every_disagreement_in_full(here) -> None:
     assert heads == [line for line in lines if line in heads]
     assert here("audit", "trn2.48xlarge", "--details").out.splitlines() == lines
     assert [line for line in lines if len(line) > 80] == []
+
+
+def test_values_that_are_not_printed(here, pages) -> None:  # noqa: F811
+    done = here("audit", "--pages", str(pages), "trn1.32xlarge", "trn1.2xlarge", "host.vcpus", "--format", "json")
+    data = json.loads(done.out)
+
+    assert done.status == 1
+    assert (data["values"], data["printed"]) == (2, {"line": 1, "page": 0, "no": 1})
+    assert [(row["document"], row["figure"], row["says"]) for row in data["rows"]] == [
+        ("trn1.2xlarge", "host.vcpus", "8")
+    ]
+    assert here("audit", "--pages", str(pages), "trn1.32xlarge", "host.vcpus").status == 0
