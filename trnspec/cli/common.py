@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trnspec.api import graph, load
 from trnspec.atomic_write import write
-from trnspec.catalog.catalog import Catalog
 from trnspec.cli.help import option
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
 from trnspec.loading import settings
 from trnspec.loading.index import shipped_graph
-from trnspec.loading.rewriting import TextFile, write_texts
 from trnspec.loading.settings import Settings
 from trnspec.plugins.entry_points import installed
 from trnspec.plugins.selection import chosen
+
+# The API, the catalog and what rewrites files are imported where they are used: most commands need none of them.
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.loading.rewriting import TextFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,6 +49,8 @@ def catalog_option(command: F) -> F:
 
 def working_graph(catalog: str | None) -> Graph:
     """The graph of the shipped catalog, those of the settings, and that of ``--catalog``."""
+    from trnspec.api import graph
+
     return graph([catalog] if catalog else [], settings=here())
 
 
@@ -82,6 +86,8 @@ def rewrite(
         click.echo(file.diff(text) if diff else f"would {done} {file.file}", nl=not diff)
     if diff or check:
         return False
+    from trnspec.loading.rewriting import write_texts
+
     write_texts(changes)
     for file in removed:
         file.file.unlink()
@@ -112,6 +118,9 @@ def load_catalog(
     overlay: str | None = None,
 ) -> Catalog:
     """The catalog that the options choose; it raises what :func:`trnspec.api.load` raises."""
+    from trnspec.api import load
+    from trnspec.catalog.catalog import Catalog
+
     if edition is None and as_of is None and overlay is None:
         return Catalog(graph_for(catalog=catalog))
     # An edition is complete: the catalogs that settings name are not added to it.
@@ -138,7 +147,8 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     paths, settings = [catalog] if catalog else [], here()
 
     def load_all() -> Graph:
-        # Imported here, because the API imports what checking needs.
+        from trnspec.api import graph
+
         return graph(paths, settings=settings)
 
     only = chosen().only

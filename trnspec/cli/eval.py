@@ -31,7 +31,6 @@ from trnspec.cli.help import (
 from trnspec.cli.render import emit, format_option, print_sections, show, table_options, versioned_json, width
 from trnspec.cli.request import EvalRequest, analysis_options
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.charts import chart, sweep_chart
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.page import markdown_page, page
@@ -39,7 +38,6 @@ from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
 from trnspec.evaluation.sweeps import combinations, expanded, heading, sections
 from trnspec.output.reporters.evaluation import refusal, sentence
-from trnspec.plots.chart import check
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, TextTable, csv, table
 
@@ -186,6 +184,8 @@ def evaluator_command(
     @option("--table TITLE", "Output", "The table that --format csv prints.")
     def run(format_: str, **options: Any) -> None:
         if options["plot"] is not None:
+            from trnspec.plots.chart import check
+
             check(options["plot"])
         if options["table"] is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
@@ -332,6 +332,8 @@ def _one(request: EvalRequest, format_: str) -> None:
     def evaluation() -> Evaluation:
         found = request.evaluation()
         if request.plot is not None:
+            from trnspec.evaluation.charts import chart
+
             chart([found]).save(request.plot)
         return found
 
@@ -398,7 +400,6 @@ def with_commands(suggestions: Sequence[Suggestion], context: Mapping[str, Any])
 
 
 def _sweep(request: EvalRequest, format_: str) -> None:
-
     evaluator, given, varied = request.evaluator, request.given, request.varied
     count = prod(map(len, varied.values()))
     if count > MOST:
@@ -407,6 +408,8 @@ def _sweep(request: EvalRequest, format_: str) -> None:
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
     if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):
+        from trnspec.evaluation.charts import sweep_chart
+
         sweep_chart(rows).save(request.plot)
     if format_ == "json":
         rows_ = [

@@ -18,7 +18,6 @@ from trnspec.cli.complete import figure_of_document
 from trnspec.cli.help import new_option
 from trnspec.cli.progress import bar
 from trnspec.errors import UsageError
-from trnspec.evaluation.analysis import sensitivity, solve
 from trnspec.evaluation.progress import reported
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import as_mapping, run, traced
@@ -167,8 +166,12 @@ class EvalRequest:
         inputs = with_figures({**self.given, **self.inputs}, combination)
         arguments = (self.evaluator, self.provider, self.catalog, inputs)
         if self.target is not None:
+            from trnspec.evaluation.analysis import solve
+
             return solve(*arguments, self.target, *self._solved)
         if self.sensitivity is not None:
+            from trnspec.evaluation.analysis import sensitivity
+
             evaluation, table = sensitivity(*arguments, self.sensitivity)
             result = evolve(evaluation, tables=(*evaluation.tables, table))
         else:
@@ -189,7 +192,6 @@ def _as_json(data: Mapping[str, Any]) -> bytes:
 
 
 def _write(files: Mapping[str, bytes]) -> None:
-
     try:
         write({FilePath(name): content for name, content in files.items()})
     except OSError as error:
