@@ -22,7 +22,7 @@ TEXTS = [
     # Indentation, tabs.
     "a:\n  b: 1\n\tc: 2\n", "a:\n \t b: 1\n", "a:\tb\n\tc: 1\n", "\ta: 1\n", "a: [\tb,\n\t] \tc\n", "a: b\n\t# c\n\tc: 1\n",
     "a: 1\n  b: 2\n", "a: one\n\n   b : 2\n", "a:\n  b: 1\n c: 2\n", "a:\n    b: 1\n  c: 2\n", "a:\n  - b\n c: 1\n",
-    "- a\nb: 1\n", "a:\n  - 1\n  b: 2\n", "a: 1\n- b\n", "a:\n- 1\n  - 2\n", "a: - 1\n", "a: b\n  - c: d\n", "a:\r  b: 1\r c: 2\r",
+    "- a\nb: 1\n", "a:\n  - 1\n  b: 2\n", "a: 1\n- b\n", "a:\n- 1\n  - 2\n", "a: - 1\n", "a: b\n  - c: d\n", "a:\r  b: 1\r c: 2\r", "a: 1\n<<<<<<< HEAD\nb: 2\n=======\n",
     # Colons and spaces.
     "a:\n  b:x\n  c: 1\n", "name: x\nkind:Chip\nspec: 1\n", "name: x\nkind\nspec: 1\n", "a: b: c\n", "a: 'b': c\n", "a: 10:30: x\n",
     "a: x\n  y:z\n  w: 1\n", "a: x\n  b: 1\n", "a: |\n  text\n b: 1\n", "ab\n", "name:x\n", "http://x\n", "a: http://x\nb\nc: 1\n",

@@ -70,6 +70,8 @@ def escape_verdict(at: int) -> Verdict:
 
 def explain(text: str, complaint: Complaint) -> Verdict:
     """The cause of an error of the scanner."""
+    if conflict := re.search(r"^<{7}( |$)", text, re.MULTILINE):
+        return Verdict("TRN004", "A merge conflict is not resolved.", conflict.start(), "keep one of the two versions")
     for look in (_tab, _quote, _flow, _handle, _empty_key, _colon, _start, _collection):
         verdict = look(text, complaint)
         if verdict is not None:
