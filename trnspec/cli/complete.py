@@ -6,19 +6,25 @@ installed: no plugin is imported, so completion is quick and prints no warnings.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
+import click
+
+from trnspec.api import registry
 from trnspec.loading.files import documents_in, shipped
+from trnspec.model.kinds import BUILTIN, LISTS, spec_of
+from trnspec.model.reflection import ObjectShape, dotted, fields_below
+from trnspec.plugins.api import Registry
+from trnspec.plugins.entry_points import installed
+from trnspec.plugins.selection import chosen
 
-if TYPE_CHECKING:
-    import click
-
-    from trnspec.plugins.api import Registry
-
-    Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _FOLDER = "catalog"
 """The folder of a plugin's package that holds its documents."""
@@ -72,10 +78,6 @@ def _named(file: FilePath) -> Iterator[str]:
 
 
 def _of_plugins() -> Iterator[FilePath]:
-    from importlib.util import find_spec
-
-    from trnspec.plugins.entry_points import installed
-    from trnspec.plugins.selection import chosen
 
     wanted = chosen()
     if wanted.only == ():
@@ -107,24 +109,18 @@ def _figures_of_documents(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 def paths(folders: Iterable[str] = _PARTS) -> list[str]:
     """The paths of documents in some folders, by default chips, servers, UltraServers and clusters: ``memory.capacity``."""
-    from trnspec.model.kinds import BUILTIN, LISTS, spec_of
-
     kinds = (kind for kind, (folder, _) in BUILTIN.items() if folder in folders and kind not in LISTS)
     return _paths_of(map(spec_of, kinds))
 
 
 def _paths_of(specs: Iterable[type]) -> list[str]:
     """The paths of the figures of some classes of documents, sorted."""
-    from trnspec.model.reflection import ObjectShape, dotted, fields_below
-
     fields = (each for spec in specs for each in fields_below(spec))
     leaves = (path for path, field in fields if not isinstance(field.shape, ObjectShape))
     return sorted({dotted(path) for path in leaves if not _NO_FIGURES.intersection(path)})
 
 
 def _folders(_: click.Context, __: str) -> list[str]:
-    from trnspec.model.kinds import BUILTIN
-
     return list(dict.fromkeys(folder for folder, _ in BUILTIN.values()))
 
 
@@ -157,12 +153,6 @@ topics = offering(_topics)
 
 def _registry() -> Registry:
     """The registry of trnspec and the plugins. A plugin that prints or warns on import does not disturb the shell."""
-    import contextlib
-    import io
-    import warnings
-
-    from trnspec.api import registry
-
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
