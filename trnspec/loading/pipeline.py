@@ -172,11 +172,7 @@ def _name(document: Document) -> str:
     """The name by which others refer to a document, also to an invalid one: such a reference is not dangling."""
     metadata = (document.data or {}).get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else _stem(document)
-
-
-def _stem(document: Document) -> str:
-    return os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
+    return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
 
 
 def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -368,10 +364,6 @@ def link(
                 # A catalog may replace a document of a later one by an alias.
                 for alias in node.aliases:
                     nearest.setdefault(alias, result.layer)
-    # A reference to the name of a file whose document has another one.
-    for result in results:
-        if result.target and (stem := _stem(result.document)) != result.name:
-            broken.setdefault(stem, result.document.file)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
     graph, problems = build(nodes, broken, targets_only=targets_only)
