@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,16 @@ def test_findings_are_counted(tmp_path: Path, accepted: int, kept: int, idle: li
 
     assert (len(rest.report.diagnostics), rest.report.accepted) == (kept, 2 - kept)
     assert lines == ["TRN101 of Chip/one at spec.wings" + (f", {n} times" if n > 1 else "") for n in idle]
+
+
+def test_consequences_of_an_accepted_error_are_new(tmp_path: Path) -> None:
+    """An accepted error hides nothing; a baseline has what follows from its findings."""
+    alone = checked(tmp_path, one="wings: 2")
+    run = evolve(alone, consequences=checked(tmp_path, two="wings: 3").report.diagnostics)
+    file = tmp_path / "baseline.json"
+
+    assert found(without(run, accepting(alone, file), Settings())[0]) == [("two", "TRN101")]
+    assert found(without(run, accepting(run, file), Settings())[0]) == []
 
 
 def test_unchecked_documents_are_not_listed(tmp_path: Path) -> None:

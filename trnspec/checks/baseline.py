@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from attrs import evolve, frozen
 
-from trnspec.checks.runner import Checked
+from trnspec.checks.runner import Checked, causes
 from trnspec.diagnostics import Diagnostic, Severity, present_id
 from trnspec.errors import UsageError
 from trnspec.loading.settings import Settings
@@ -45,9 +45,9 @@ class Baseline:
 
 
 def accepting(checked: Checked, file: FilePath) -> Baseline:
-    """The baseline of all findings above ``INFO``."""
+    """The baseline of all findings above ``INFO``, and of what follows from them."""
     name = _namer(checked, file)
-    kept = (d for d in checked.report.diagnostics if d.severity > Severity.INFO)
+    kept = (d for d in (*checked.report.diagnostics, *checked.consequences) if d.severity > Severity.INFO)
     return Baseline(file, Counter(_key(d, name) for d in kept))
 
 
@@ -77,19 +77,19 @@ def without(checked: Checked, baseline: Baseline, settings: Settings) -> tuple[C
     """The findings that a baseline does not accept, and a line for each accepted one that no longer occurs.
 
     Of a finding that occurs more often than it was accepted, the last ones are new. An accepted finding of a document
-    that was not checked is not listed.
+    that was not checked is not listed. What follows from an accepted error is new where it was not accepted too.
     """
     name = _namer(checked, baseline.file)
     rest = Counter(baseline.findings)
     kept: list[Diagnostic] = []
-    for diagnostic in checked.report.diagnostics:
+    for diagnostic in (*checked.report.diagnostics, *checked.consequences):
         key = _key(diagnostic, name)
         if diagnostic.severity > Severity.INFO and rest[key] > 0:
             rest[key] -= 1
         else:
             kept.append(diagnostic)
     accepted = sum(baseline.findings.values()) - sum(rest.values())
-    report = evolve(checked.report, diagnostics=tuple(kept), accepted=accepted)
+    report = evolve(checked.report, diagnostics=tuple(causes(kept)[0]), accepted=accepted)
     unchecked = _unchecked(checked, name)
     stale = [
         f"{code} of {document}{f' at {path}' if path else ''}{f', {count} times' if count > 1 else ''}"

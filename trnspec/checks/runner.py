@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import count
@@ -40,11 +40,13 @@ class Checked:
         graph: The documents that can be used.
         report: The findings.
         texts: The texts of the files that the findings point into.
+        consequences: Findings that follow from an error among these; they are reported where that is accepted.
     """
 
     graph: Graph
     report: Report
     texts: Mapping[str, str] = field(repr=False)
+    consequences: tuple[Diagnostic, ...] = ()
 
 
 def document_errors(
@@ -263,26 +265,26 @@ def check(
         diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
-    shown = _without_consequences(shown)
+    kept, consequences = causes(shown)
     accepted = sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets))
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:
             checked[node.kind] = checked.get(node.kind, 0) + 1
     report = Report(
-        tuple(shown),
+        tuple(kept),
         checked=checked,
         files=sum(1 for r in results if r.target),
         waived=accepted,
         codes=tuple(registry.codes.values()),
     )
-    return Checked(graph, report, {r.document.file: r.document.text for r in results})
+    return Checked(graph, report, {r.document.file: r.document.text for r in results}, tuple(consequences))
 
 
-def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings without those that follow from an error among them.
+def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that do not follow from an error among them, and those that do.
 
-    These refer to a document that has errors; or point at a value that cannot be right, whatever the others are; or are
+    The latter refer to a document that has errors; or point at a value that cannot be right, whatever the others are; or are
     no errors themselves, and point at a value with an error.
     """
     errors = sorted((d for d in diagnostics if d.severity is Severity.ERROR), key=lambda d: d.code, reverse=True)
@@ -299,7 +301,7 @@ def _without_consequences(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
             or not (one.severity is Severity.ERROR or one.code.startswith(_OF_TEXTS) or values.isdisjoint(places))
         )
 
-    return [d for d in diagnostics if not follows(d)]
+    return [d for d in diagnostics if not follows(d)], [d for d in diagnostics if follows(d)]
 
 
 _OF_TEXTS = ("TRN0", "TRN1")
