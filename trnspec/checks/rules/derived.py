@@ -161,7 +161,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             elif not result.overlaps(value.value.interval):
                 yield _mismatch(Site(node, path), value, key, result, graph)
         elif not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
-            message = f"{dotted(path)} is {value}, but {formula} is {float(result.low):,.6g}"
+            message = f"{dotted(path)} is {value}, but {formula} is {float(result.middle):,.6g}"
             see = (at(node, (*path, key), text=f"the formula: {formula}"),)
             yield Finding((*path, "value"), message, "update the count or its formula", see)
 

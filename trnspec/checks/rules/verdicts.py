@@ -70,7 +70,7 @@ def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 known = [r for r in sums_of(site, graph) if r.total.key == site.key and r.has_parts]
                 figure = known[-1].expected if known else None
             if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
-                shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
+                shown = value if value is not None else render(figure.middle, said.unit, said.digits + 2)
                 message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
                 hint = "give another verdict: rejected, superseded or other-scope"
                 yield Finding((*node.claim_path(index), "verdict"), message, hint)
@@ -151,8 +151,8 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue  # a name in words
         said = Site(node, spread(claim.at)[0], index)
         if said.value is not None and not expected.overlaps(said.interval):
-            low, value = expected.low, said.value
-            shown = render(low, value.unit, value.digits + 1) if isinstance(value, Quantity) else f"{float(low):,.6g}"
+            own, value = expected.middle, said.value
+            shown = render(own, value.unit, value.digits + 1) if isinstance(value, Quantity) else f"{float(own):,.6g}"
             message = f"the claim is {value}, but its scope, {claim.scope}, is {shown}"
             see = (at(node, (*base, "scope"), text=claim.scope),)
             yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
