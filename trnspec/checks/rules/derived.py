@@ -92,11 +92,7 @@ def _arithmetic(relation: Relation, site: Site) -> str:
         shown = _in_unit(relation.expected, site.value, [t.part.value for t in relation.terms])
         return f"{terms} = {shown} ({relation.level})" if relation.level != CLAIM else f"{terms} is adopted"
     wanted = relation.expects(site)
-    total = (
-        f"{relation.total} {relation.total.value}"
-        if relation.is_claim
-        else f"{relation.total} is {relation.total.value}"
-    )
+    total = f"{relation.total} is {relation.total.value}"
     if relation.is_claim or wanted is None:
         return total
     return f"{total}, which needs {_in_unit(wanted, site.value, [relation.total.value])} here ({relation.level})"
