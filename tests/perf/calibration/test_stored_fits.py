@@ -1,4 +1,4 @@
-"""Scores and fits of fixed rows, those of ``tests/data/measured_rows.json``.
+"""Scores and fits of fixed rows of the catalog's tables, those of ``tests/data/measured_rows.json``.
 
 A line of ``tests/data/answers/scores.txt`` is a row, one of ``tests/data/answers/fits.txt`` a part of a fit.  After a change,
 ``python tests/perf/calibration/test_stored_fits.py`` writes both files; read the difference.
@@ -27,7 +27,7 @@ from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.measured.case import Skipped
-from trnspec.perf.calibration.measured.cells import Record, row_hashes
+from trnspec.perf.calibration.measured.cells import Record, records, row_hashes
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
@@ -39,7 +39,10 @@ from trnspec.perf.lowering.calibrated import nearest
 
 DATA = Path(__file__).parents[2] / "data"
 SCORES, FITS = "answers/scores.txt", "answers/fits.txt"
-TABLES: dict[str, list[Record]] = json.loads((DATA / "measured_rows.json").read_text("utf-8"))
+CHOSEN: dict[str, list[str]] = json.loads((DATA / "measured_rows.json").read_text("utf-8"))
+MEASURED = Path(__file__).parents[3] / "catalog" / "measured"
+BY_ID = {name: {row["id"]: row for row in records(MEASURED / f"{name}.csv")} for name in CHOSEN}
+TABLES: dict[str, list[Record]] = {name: [BY_ID[name][i] for i in ids] for name, ids in CHOSEN.items()}
 ROWS = [row for rows in TABLES.values() for row in rows]
 GRAPH = fixed().graph
 REFITTED = ("training_h100", "training_korthikanti", "inference_neuron", "collectives_neuron", "gemm_gpu")
