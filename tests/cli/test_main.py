@@ -57,7 +57,7 @@ def test_evaluators_with_a_command_of_their_own(here, evaluator, present) -> Non
 
 
 def test_unwritable_output_is_named(here) -> None:
-    """A file by its name; standard output only where that is what failed (tests/cli/test_validate_process.py has a full disk)."""
+    """A file by its name; standard output only where that is what failed (tests/cli/test_validate.py has a full disk)."""
     (here.folder / "file").write_text("")
     done = here("export", "json", "--output", "file/x.json")
 

@@ -1,20 +1,31 @@
 """Printed figures: reading them, the intervals they stand for, and showing computed ones."""
 
+import pickle
 import re
 import subprocess
 import sys
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.quantities.conftest import pairs, quantities
+from tests.quantities.conftest import numbers, pairs, quantities, texts
 from tests.support.tables import tables
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT
-from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, parse, parse_or_none, pattern, render
-from trnspec.quantities.units import UNITS, Dimension, Unit
+from trnspec.quantities.quantity import (
+    Interval,
+    Qualifier,
+    Quantity,
+    choose_unit,
+    parse,
+    parse_or_none,
+    pattern,
+    render,
+)
+from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit
 
 TABLES = tables(__file__)
 
@@ -262,3 +273,167 @@ def test_import_is_light() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
     assert loaded & {"numpy", "cattrs", "jsonschema", "ruamel.yaml", "difflib"} == set()
+
+
+MOST_DECIMALS = 15
+
+
+def written(number: Decimal, digits: int) -> str:
+    """The number with some digits: halves away from 0, an exponent from 10^15 on, below 10^-6, or for many decimals."""
+    if not number:
+        return "0"
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(number)
+    exponent = rounded.adjusted()
+    decimals = digits - 1 - exponent
+    if exponent >= 15 or exponent < -6 or (exponent < 0 and decimals > MOST_DECIMALS):
+        mantissa = f"{rounded.scaleb(-exponent):f}"
+        return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
+    text = f"{rounded:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@given(st.integers(-(10**21), 10**21), st.integers(-30, 12), st.integers(1, 20))
+@example(-5, -1, 1)
+@example(-5, -2, 3)
+@example(1, -6, 1)
+@example(1, -7, 1)
+@example(9999995, -13, 1)
+@example(99, -8, 1)
+@example(999999999999999, 0, 15)
+@example(9999999999999995, -1, 15)
+@example(1, 15, 1)
+@example(1234, -7, 12)
+@example(1234, -7, 13)
+@example(15, -1, 1)
+@example(25, -1, 1)
+@example(-25, -1, 1)
+@example(-1, 0, 1)
+def test_render(mantissa: int, power: int, digits: int) -> None:
+    number = Decimal(mantissa).scaleb(power, Context(prec=60))
+    sign = number.is_signed() and number != 0
+
+    assert f"{'-' if sign else ''}{written(abs(number), digits)} B" == render(Fraction(number), "B", digits)
+    assert f"{'-' if sign else ''}{written(abs(number), digits)}x" == render(Fraction(number), "x", digits)
+
+
+@given(st.fractions(0, 10**20), st.sampled_from(Dimension))
+@example(Fraction(0), Dimension.TIME)
+def test_choose_unit(value: Fraction, dimension: Dimension) -> None:
+    """The largest decimal unit in which the value is at least 1; the smallest, if there is none; the base unit of 0."""
+    decimal = {u.factor: u for u in UNITS if u.dimension is dimension and "i" not in u.symbol.replace("bit", "")}
+    powers = {f: u for f, u in decimal.items() if str(max(f.numerator, f.denominator)).strip("0") == "1"}
+    fitting = [f for f in powers if f <= value]
+    unit = choose_unit(value, dimension)
+
+    if value == 0:
+        assert dimension.base == unit.symbol
+    else:
+        assert powers[max(fitting) if fitting else min(powers)] is unit
+    assert unit is choose_unit(-value, dimension)
+
+
+@given(texts())
+def test_every_form_is_read_back(text: str) -> None:
+    """Reading keeps the text, fits the budget, and gives equal values for equal texts."""
+    got = parse(text)
+    assert (str(got), parse(str(got)), len(text) <= MAX_TEXT) == (text, got, True)
+    assert pickle.loads(pickle.dumps(got)) == got
+    assert 1 <= got.min_digits <= got.digits
+
+
+@given(numbers(), st.sampled_from(UNITS.spellings()))
+def test_value_is_exact(number: str, unit: str) -> None:
+    """The number is the decimal that is printed, with no float in between."""
+    got = parse(f"{number} {unit}")
+    assert got.number == Fraction(number.replace(",", ""))
+    assert got.value == got.number * UNITS.unit(unit).factor
+    assert (got.number / got.ulp).denominator == 1
+
+
+@given(quantities)
+def test_value_in_interval_in_loose(got: Quantity) -> None:
+    """The interval contains the value, and the loose one contains the interval."""
+    assert got.value in got.interval
+    assert got.value in got.loose
+    assert got.loose.low <= got.interval.low
+    if got.interval.high is None:
+        assert got.loose.high is None
+    else:
+        assert got.loose.high is not None
+        assert got.interval.high <= got.loose.high
+    if got.digits == got.min_digits:
+        assert got.interval == got.loose
+    elif got.interval.high is not None:
+        assert got.loose.high != got.interval.high
+
+
+@given(numbers(), st.sampled_from(UNITS.spellings()))
+def test_interval_equals_rounding_range_of_the_text(number: str, unit: str) -> None:
+    """The ends are half a unit of the last digit away, the lower one in and the upper one out."""
+    got = parse(f"{number} {unit}")
+    half = got.ulp * got.unit.factor / 2
+    interval = got.interval
+    assert (interval.low, interval.high) == (max(got.value - half, 0), got.value + half)
+    assert interval.low in interval
+    assert got.value + half not in interval
+
+
+def _reads(text: str, dimension: Dimension) -> bool:
+    try:
+        parse(text, dimension)
+    except QuantityError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("dimension", Dimension)
+def test_pattern_takes_nothing_the_parser_refuses(dimension: Dimension) -> None:
+    """Every text made from the pattern is read."""
+
+    @settings(max_examples=40)
+    @given(st.from_regex(pattern(dimension), fullmatch=True))
+    def check(text: str) -> None:
+        assert parse(text, dimension).text == text
+
+    check()
+
+
+@given(texts(), st.data())
+def test_pattern_and_parser_agree_on_damaged_texts(text: str, data: st.DataObject) -> None:
+    """A text with a character put in, taken out or replaced is taken by both or by neither, for every dimension."""
+    at = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 2))
+    put = data.draw(
+        st.sampled_from(
+            ["", " ", "\n", ",", ".", "0", "9", "e", "-", "+", "~", "<", "=", "x", "/", "s", "B", "i", "µ", "٣"]
+        )
+    )
+    damaged = text[:at] + put + text[at + cut :]
+    dimension = data.draw(st.sampled_from(Dimension))
+    for one in {dimension, parse(text).dimension}:
+        assert bool(re.search(pattern(one), damaged)) == _reads(damaged, one)
+
+
+@example("5 GB\n")
+@example("5 GB\n\n")
+@given(st.text(max_size=20))
+def test_any_text_gives_a_quantity_or_our_error(text: str) -> None:
+    """No text makes the parser fail in any other way, and the pattern agrees with it."""
+    assert bool(re.search(pattern(Dimension.INFORMATION), text)) == _reads(text, Dimension.INFORMATION)
+
+
+def test_longest_text_fits_the_budget() -> None:
+    """The bounds in the pattern add up to the longest text that is looked at."""
+    longest = f"up to {'999' + ',999' * 5}.{'9' * 15}e-30 "
+    assert len(longest) + MAX_SYMBOL == MAX_TEXT
+    table = UNITS.with_units(Unit("L" * MAX_SYMBOL, Dimension.POWER, Fraction(1)))
+    text = longest + "L" * MAX_SYMBOL
+    assert parse(text, Dimension.POWER, table).text == text
+
+
+def test_pattern_is_plain_ecmascript() -> None:
+    """The pattern uses nothing that only Python knows, and is anchored at both ends."""
+    for dimension in Dimension:
+        text = pattern(dimension)
+        assert re.findall(r"\\[AZbB]|\(\?P|\(\?[aiLmsux<]|\(\?#|[*+?}]\+", text) == []
+        assert (text[0], text[-7:]) == ("^", r"$(?!\n)")
