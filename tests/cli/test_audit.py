@@ -120,15 +120,6 @@ def test_stale_rows(here, older_than) -> None:
     assert months == sorted(months, reverse=True)
 
 
-def test_stale_names_and_paths(here) -> None:
-    rows = listed(here, "neuronlink-v3", "lanes")["rows"]
-
-    assert [(row["document"], row["figure"]) for row in rows] == [
-        ("neuronlink-v3", "lanes.count"),
-        ("neuronlink-v3", "lanes.rate"),
-    ]
-
-
 def test_stale_screen(here) -> None:
     page, full = here("audit", "--stale").out, here("audit", "--stale", "--full").out
     hidden = int(re.search(r"--full: (\d+) more values", page)[1])

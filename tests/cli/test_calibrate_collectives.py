@@ -41,21 +41,6 @@ def test_a_document_that_is_used(here, tmp_path):
     assert found["time"] == pytest.approx(51.8e-6, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--framework", "nccl"), "too few rows of nccl"),
-        (("--framework", "mpi"), "no collective library is named 'mpi'"),
-        (("--only", "nothing"), "the rows are of none; choose one with --framework"),
-    ],
-)
-def test_refuses_unfit_rows(here, arguments, message):
-    done = here("calibrate", TABLE, *ABOUT, *arguments)
-
-    assert done.status == 2
-    assert message in done.err
-
-
 def test_rows_of_ones_own_start_from_the_calibration_of_the_library(here, tmp_path):
     """Three rows, all 20 % slower than it; the protocols that they use, and no others, become slower."""
     lines = ["kind,id,hardware,ranks,collective,size_bytes,time_us,framework,launch,source"]

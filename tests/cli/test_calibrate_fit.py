@@ -134,35 +134,6 @@ def test_files_that_are_not_lists_stay(here, tmp_path, name, text, message):
     assert message in " ".join(done.err.split())
 
 
-REFUSED = {
-    "--out without a name": (("--software", "x", "--out", "mine"), "--out needs --source, and --name or --framework"),
-    "--out without a source": (
-        ("--software", "x", "--name", "x", "--out", "mine"),
-        "--out needs --source, and --name or --framework",
-    ),
-    "a name that is none": ((*TOLD[:3], "../mine", *TOLD[4:], "--out", "mine"), "--name: '../mine' is not a name of"),
-    "no such source": (
-        (*TOLD[:5], "neuron-benchmark-2026-08", "--out", "mine"),
-        "no source is named 'neuron-benchmark-2026-08'; did you mean 'neuron-benchmarks-2026-08'",
-    ),
-    "a bad expression": (("--software", "x", "--only", "("), "--only: '(' is not a regular expression"),
-    "no such chip": (("--software", "x", "--chip", "trainium9"), "there are no rows to fit"),
-    "no such row": (("--software", "x", "--only", "nothing"), "there are no rows to fit"),
-    "too few": (("--software", "x", "--only", "Llama-3.1"), "1 rows are too few to fit; expected at least 3"),
-    "no software": ((), "missing option --software"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(here, tmp_path, case):
-    options, output = REFUSED[case]
-    done = here("calibrate", DATA, *options)
-    assert 2 == done.status
-    assert output in " ".join(done.err.split())
-    assert "Traceback" not in done.err
-    assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
-
-
 FILES = {
     "nothing": (None, "trnspec: rows.csv: cannot be read: no such file"),
     "binary": (bytes(range(256)), "trnspec: rows.csv:2: cannot be read: it is not UTF-8 text"),
@@ -223,10 +194,9 @@ def test_framework_era_and_models(here, tmp_path):
     spec = load([str(tmp_path / "mine")]).graph.named("trainium1-nxd-2024-dense").spec
     assert ("nxd", "2024", "dense") == (spec.framework, spec.era, spec.models)
     assert (spec.spread.rows, None) == (len(spec.tables[0].numbers), spec.rows)
-    none = here("calibrate", DATA, "--software", "x", "--models", "experts")
-    assert (2, True) == (none.status, "there are no rows to fit" in " ".join(none.err.split()))
-    wrong = here("calibrate", DATA, *options, "--framework", "Neuron X", "--out", "mine")
-    assert (2, True) == (wrong.status, "not the name of a framework" in " ".join(wrong.err.split()))
+    for only in (("--models", "experts"), ("--chip", "trainium9")):
+        none = here("calibrate", DATA, "--software", "x", *only)
+        assert (2, True) == (none.status, "there are no rows to fit" in none.err)
 
 
 def changed(row: dict[str, str]) -> dict[str, str]:
@@ -269,10 +239,6 @@ def test_a_prior_by_name(here, rows):
     file = rows(changed, lambda row: "BERT" in row["id"])
     plain = here("calibrate", file, "--software", "Neuron", "--prior", "none")
     assert (0, True) == (plain.status, "prior: typical values" in plain.out)
-    unknown = here("calibrate", file, "--software", "Neuron", "--prior", "trainium1-neuro")
-    assert (2, True) == (unknown.status, "did you mean 'trainium1-neuron'" in " ".join(unknown.err.split()))
-    pooled = here("calibrate", file, "--pool", "--prior", "trainium1-neuron")
-    assert (2, True) == (pooled.status, "--prior is not an option of --pool" in " ".join(pooled.err.split()))
 
 
 def test_a_fit_of_another_kind_is_not_replaced(here, tmp_path):

@@ -190,23 +190,6 @@ def test_missing_columns_are_listed(here) -> None:
     assert [row["hardware"] for row in csv.DictReader(io.StringIO(done.out))] == [""]
 
 
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        (("--set", "hardwre=x"), "--set: there is no column 'hardwre' of collective rows; did you mean 'hardware'?"),
-        (("--set", "kind=train"), "--set: there is no column 'kind' of collective rows"),
-        (("--set", "ranks"), "--set ranks: expected COLUMN=VALUE"),
-        (("--set", "ranks=1", "--set", "ranks=2"), "--set: ranks is given twice"),
-        (("--warmup", "1"), "--warmup: nccom-test has no steps"),
-    ],
-)
-def test_wrong_options(here, args, expected) -> None:
-    done = here("calibrate", "import", "nccom-test", SAMPLES / "nccom_all_gather.log", *args)
-
-    assert (done.status, done.out) == (2, "")
-    assert expected in done.err
-
-
 @pytest.mark.parametrize(("args", "seconds"), [((), "5.5338"), (("--warmup", "43"), "5.7186")])
 def test_the_warmup_of_the_command(here, args, seconds) -> None:
     done = here("calibrate", "import", "megatron", SAMPLES / "megatron.log", *args)
@@ -220,12 +203,6 @@ def test_a_file_is_not_overwritten(here) -> None:
 
     assert (done.status, (here.folder / "mine.csv").read_text()) == (2, "kept")
     assert done.err.endswith("trnspec: mine.csv exists; remove it, or name another file\n")
-
-
-def test_a_file_that_is_missing(here) -> None:
-    done = here("calibrate", "import", "nxd", "no.log")
-
-    assert (done.status, done.err) == (2, "trnspec: no.log: cannot be read: no such file or directory\n")
 
 
 SETTINGS = {

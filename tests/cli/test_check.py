@@ -22,9 +22,3 @@ def test_status_and_formats(here, value, status, outcome, format_):
         page = json.loads(result.out)
         assert (page["outcome"], page["value"]) == (outcome, "46.4 TB/s")
         assert {row["source"] for row in page["rows"]} >= {"neuron-trn2-2026-08", "neuron-trainium2-2026-08"}
-
-
-def test_source_without_an_address_is_marked(here) -> None:
-    out = " ".join(here("check", "trainium1", "generation.training", "1").out.split())
-
-    assert "1 adopted thirdparty-trainium-overview, no address" in out

@@ -39,23 +39,6 @@ def test_overlay(here, args, text) -> None:
     assert text not in here(*args).out
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--catalog", "nowhere"], "nowhere does not exist"),
-        (["--overlay", "nowhere.yaml"], "nowhere.yaml"),
-        (["--edition", "1999.01"], "1999.01"),
-        (["--as-of", "soon"], "soon"),
-    ],
-)
-def test_misuse(here, args, message) -> None:
-    for command in (["show", "trainium1"], ["list"], ["source"], ["tree", "trainium1"]):
-        result = here(*command, *args)
-
-        assert (result.status, result.out) == (2, "")
-        assert message in result.err
-
-
 def defaults(command: click.Command, names: tuple[str, ...] = ()) -> Iterator[str]:
     """The options of a command and of those below that have a default, a range or a path."""
     for name in command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ():

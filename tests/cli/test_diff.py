@@ -32,10 +32,3 @@ def test_more_than_a_screen_is_counted_by_document(here) -> None:
     assert "  peak.dense" not in short
     assert one.splitlines()[2] == "trainium1"
     assert set(one.splitlines()[2:]) <= set(whole.splitlines())
-
-
-def test_a_document_that_is_on_neither_side(here) -> None:
-    result = here("diff", "as-of:2024-03", "as-of:2025-01", "--name", "trainium2")
-
-    assert (2, "") == (result.status, result.out)
-    assert "neither side has trainium2: spec.memory.capacity was first published by neuron-ls-2026-08" in result.err

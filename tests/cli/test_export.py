@@ -36,10 +36,3 @@ def test_assumptions_are_written_beside_the_file(here) -> None:
     assert "trn2.48xlarge" == json.loads((here.folder / "out" / "gpu.json").read_text(encoding="utf-8"))["name"]
     made = CAT["trn2.48xlarge"].export("llm-analysis")
     assert [] == [a for a in made.assumptions if f"- `{a.field}`: {a.says}" not in page]
-
-
-def test_an_error_writes_nothing(here) -> None:
-    done = here("export", "astra-sim", "trn3-gen2-ultraserver", "--output", "network.yml")
-
-    assert (2, "", [".git"]) == (done.status, done.out, [f.name for f in here.folder.iterdir()])
-    assert done.err.startswith("trnspec: trn3-gen2-ultraserver cannot be exported to astra-sim: ")

@@ -131,27 +131,6 @@ def test_wrong_values_have_the_findings_of_validate(here, path, value, code) -> 
     assert not (here.folder / "b.yaml").exists()
 
 
-@pytest.mark.parametrize(
-    ("args", "message", "hint"),
-    [
-        (values(memory__capacty="1 GiB"), "Chip has no field 'memory.capacty'", "did you mean 'memory.capacity'"),
-        (values(zzzzzz="1"), "Chip has no field 'zzzzzz'", "trnspec explain chip lists the paths"),
-        (("--set", "dies"), "--set dies: expected PATH=VALUE", ""),
-        (("--set", "a.{b=1"), "the braces in 'a.{b' do not match", ""),
-        (("--set", "dies=1", "--set", "spec.dies=2"), "dies is given twice", ""),
-        (("--memory-capacity", "1 GiB"), "no such option: --memory-capacity", "--set memory.capacity=VALUE"),
-        (("--memory.capacity", "1 GiB"), "no such option: --memory.capacity", "--set memory.capacity=VALUE"),
-        (("--weight", "1 kg"), "no such option: --weight", "--set PATH=VALUE"),
-    ],
-)
-def test_wrong_paths_and_former_options(here, args, message, hint) -> None:
-    done = here(*CHIP, *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert message in done.err
-    assert hint in done.err
-
-
 def test_files_with_errors_are_not_written(here) -> None:
     server = ("new", "server", *values(chips__chip="trainium2", chips__count="16"), "--output", "servers/a.yaml")
     wrong = here(*server, "--source", "neuron-trn2-2026-08", *values(stated__memory__capacity="1,600 GiB"))

@@ -29,12 +29,3 @@ def test_a_text_that_no_document_has_is_noted(here) -> None:
     assert "'us-east-2'" in noted.out
     (hint,) = json.loads(here("query", "server where not region = us-est-2", "--format", "json").out)["hints"]
     assert "us-est-2" in hint
-
-
-def test_wrong_query(here) -> None:
-    """Status 2, one message, the place marked."""
-    result = here("query", "server where memory.capacity > 3 TB/s")
-
-    assert (2, "") == (result.status, result.out)
-    assert result.err.splitlines()[0].endswith("did you mean 3 TB?")
-    assert result.err.splitlines()[1:] == ["  server where memory.capacity > 3 TB/s", " " * 33 + "^" * 6]

@@ -80,13 +80,6 @@ def test_diff(here) -> None:
     assert all(name in text for name in ("ideal", "faster", NETWORK, "2x", "Equal: "))
 
 
-@pytest.mark.parametrize("names", [("ideal", "--format", "json"), ("--format", "json")])
-def test_diff_needs_two_names(here, names) -> None:
-    done = here("run", "plan.yaml", "--diff", *names)
-
-    assert (2, "trnspec: --diff takes the names of two scenarios, not '--format'\n") == (done.status, done.err)
-
-
 def test_a_refusal_in_a_diff(here) -> None:
     done = here("run", "plan.yaml", "--diff", "ideal", "wide")
 
@@ -101,13 +94,15 @@ def test_errors_of_the_file(here) -> None:
         .replace("metadata", "metadta").replace("calibration: auto", "calibration: [auto, 1]")
     )  # fmt: skip
     (here.folder / "semantic.yaml").write_text(TEXT.replace("tp: 24", "tpp: 24").replace("6.4 Tbps", "6.4 TB"))
-    bad, semantic = here("run", "bad.yaml"), here("run", "semantic.yaml")
+    (here.folder / "model.yaml").write_text(TEXT.replace("llama-3.1-8b", "llama-3.1-9b"))
+    bad, semantic, model = (here("run", f"{name}.yaml") for name in ("bad", "semantic", "model"))
     validated = here("validate", "semantic.yaml")
 
     assert (2, "") == (bad.status, bad.out)
     assert "bad.yaml:3:1: error TRN102 missing-field" in {
         x.partition(": the document")[0] for x in bad.err.splitlines()
     }
+    assert "model.yaml:9:16: error TRN820 invalid-scenario: no model is named 'llama-3.1-9b'" in model.err
     assert (2, "", 1) == (semantic.status, semantic.out, validated.status)
     assert ["18:49", "21:16"] == [
         line.split(":", 1)[1].split(": ")[0] for line in semantic.err.splitlines() if "TRN820" in line
@@ -116,31 +111,6 @@ def test_errors_of_the_file(here) -> None:
     assert [x for x in semantic.err.splitlines() if "TRN820" in x] == [
         x for x in validated.out.splitlines() if "TRN820" in x
     ]
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("plan.yaml", "--only", "idael"), "did you mean 'ideal'"),
-        (("plan.yaml", "--diff", "ideal", "slow"), "there is no scenario 'slow'"),
-        (("plan.yaml", "--diff", "ideal", "ideal"), "not ideal with itself"),
-        (("plan.yaml", "--diff", "ideal", "wide", "--only", "ideal"), "cannot be combined with --only"),
-        (("plan.yaml", "--format", "json", "--sort", "tp"), "--columns and --sort"),
-        (("absent.yaml",), "TRN001"),
-        (("model.yaml",), "model.yaml:9:16: error TRN820 invalid-scenario: no model is named 'llama-3.1-9b'"),
-        (("link.yaml",), "link.yaml:1:7: the kind is Source; trnspec run expects Scenarios"),
-    ],
-)
-def test_misuse(here, args, message: str) -> None:
-    (here.folder / "model.yaml").write_text(TEXT.replace("llama-3.1-8b", "llama-3.1-9b"))
-    source = "{publisher: A, address: 'https://a.example', as_of: 2026-01, rank: vendor-guide}"
-    (here.folder / "link.yaml").write_text(
-        f"kind: Source\napi_version: trnspec/v1\nmetadata: {{name: link, title: A}}\nspec: {source}\n"
-    )
-    done = here("run", *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert message in " ".join(done.err.split())
 
 
 def test_bounds_and_estimates_have_no_ratio(here) -> None:
