@@ -139,7 +139,10 @@ def test_catalogs_of_plugins_are_context(tmp_path: Path) -> None:
     known = Registry.of([*KNOWN.plugins, Plugin(name="theirs", api=API, catalogs=(theirs,))])
 
     assert theirs / "links" / "wire.yaml" in map(Path, select([str(tmp_path / "mine.yaml")], known, Settings()).context)
-    assert "theirs" == owners(Registry.of([KNOWN.plugins[0], known.plugins[-1]]))(str(theirs / "links" / "wire.yaml"))
+    (tmp_path / "linked.yaml").symlink_to(theirs / "links" / "wire.yaml")
+    owner = owners(Registry.of([KNOWN.plugins[0], known.plugins[-1]]))
+    files = (theirs / "links" / "wire.yaml", tmp_path / "linked.yaml", tmp_path / "mine.yaml", theirs / "mine.yaml")
+    assert ["theirs", "theirs", "", "theirs"] == [owner(str(file)) for file in files]
     assert "" == owners(Registry.of([KNOWN.plugins[0]]))(str(shipped() / "links" / "efa.yaml"))
 
 
@@ -241,6 +244,9 @@ def test_a_document_that_cannot_be_used_replaces_none(tmp_path):
         found = graph([str(tmp_path)]).named("trainium2")
     assert __file__ == warned[0].filename
     assert shipped() / "chips" / "trainium2.yaml" == Path(found.document.file)
+    (tmp_path / "trainium2.yaml").write_text(text, "utf-8")
+    found = graph(settings=Settings(catalogs=(tmp_path,))).named("trainium2")
+    assert tmp_path / "trainium2.yaml" == Path(found.document.file)
 
 
 def test_a_sweep_has_a_row_for_each_value() -> None:

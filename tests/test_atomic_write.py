@@ -156,10 +156,11 @@ def test_killed_at_every_call(tmp_path, call) -> None:
     assert {"one": b"newer"} == everything(tmp_path)
 
 
-def test_a_temporary_file_of_a_running_process_stays(tmp_path) -> None:
-    (tmp_path / ".one.trnspec-abc").write_bytes(b"half")
-    (tmp_path / ".two.trnspec-abc").write_bytes(b"half")
-    os.utime(tmp_path / ".two.trnspec-abc", (0, 0))
+def test_a_temporary_file_of_a_running_process_stays(tmp_path, monkeypatch) -> None:
+    for name, seconds in ((".one.trnspec-abc", 3600.0), (".one.trnspec-old", 3599.5), (".two.trnspec-abc", 0.0)):
+        (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (seconds, seconds))
+    monkeypatch.setattr("time.time", lambda: 7200.0)
     write({tmp_path / "one": b"new"})
 
     assert {".one.trnspec-abc", ".two.trnspec-abc", "one"} == everything(tmp_path).keys()

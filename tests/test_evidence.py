@@ -1,10 +1,11 @@
 """trnspec.evidence: kinds of answers, and inputs outside the range of a fit."""
 
 import pytest
+from attrs import asdict
 
 from trnspec.evaluation.result import Answer, Evaluation, marked
 from trnspec.evaluation.runner import unsound
-from trnspec.evidence import IDEAL, KINDS, Evidence, Outside, mixed, rank_class, weakest
+from trnspec.evidence import IDEAL, KINDS, Evidence, GroupError, Outside, mixed, rank_class, weakest
 
 ANSWERS = (
     Answer("step_time", 1.0, "s"), Answer("memory", 1.0, "B"), Answer("fits", True), Answer("ratio", 2.0),
@@ -46,6 +47,14 @@ def test_classes_of_a_ranking() -> None:
 def test_how_far_outside(outside, text) -> None:
     assert text == str(outside)
     assert isinstance(outside.value, str) is (outside.factor == 1.0)
+
+
+def test_errors_of_a_group() -> None:
+    whole = GroupError(phase="step", rows=7, mean=0.05, median=0.04)
+    some = GroupError(phase="tpot", rows=54, clusters=9, mean=0.091, median=0.04, scale="cluster", models="dense")
+
+    assert {"clusters": 0, "scale": "", "models": ""}.items() <= asdict(whole).items()
+    assert ["step 5.0% on 7 rows", "TPOT 9.1% on 54 rows (cluster, dense)"] == [str(whole), str(some)]
 
 
 def test_an_unknown_kind_is_a_fault() -> None:

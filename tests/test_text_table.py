@@ -96,10 +96,10 @@ def test_wide_and_joining_characters() -> None:
 
 
 def test_wrapping_comes_before_hiding() -> None:
-    found = table([Column("a"), Column("b", wrap=True), Column("c")], [("x" * 10, "one two three four", "y" * 10)])
+    found = table([Column("a"), Column("b", wrap=True), Column("c")], [("x x x x xx", "one two three four", "y" * 10)])
 
     assert fit(found, 40).hidden == ()
-    assert lines(found, 34)[2:] == ["xxxxxxxxxx  one two     yyyyyyyyyy", "            three four"]
+    assert lines(found, 34)[2:] == ["x x x x xx  one two     yyyyyyyyyy", "            three four"]
     assert fit(found, 24).hidden == ("c",)
     assert " ".join(lines(found, 24)).endswith("hidden columns: c (use --format csv or a wider terminal)")
 

@@ -142,7 +142,7 @@ def _remove_stale(file: FilePath) -> None:
     with suppress(OSError):
         for other in file.parent.iterdir():
             if other.name.startswith(prefix) and other.stat().st_mtime < limit:
-                other.unlink(missing_ok=True)
+                other.unlink()
 
 
 def _sync(folder: FilePath) -> None:

@@ -3,8 +3,12 @@
 import rlcompleter
 
 import pytest
+from attrs import evolve, fields, frozen
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
+from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
 
 CATALOG = trnspec.load()
 
@@ -43,3 +47,18 @@ def test_keys_of_a_kind(kind) -> None:
     assert set(named) <= set(keys)
     assert {a for each in named.values() for a in each.aliases} <= set(keys)
     assert [k for k in keys if k not in named] == []
+
+
+@frozen(kw_only=True)
+class DieSpec(Chip):
+    """A kind that is derived from chips, whose name is not that of its class."""
+
+
+def test_a_condition_is_on_a_kind_and_those_derived_from_it() -> None:
+    node = CATALOG.graph.named("trainium2")
+    spec = DieSpec(**{field.name: getattr(node.spec, field.name) for field in fields(Chip)})
+    die = evolve(node, kind="Die", spec=spec, metadata=evolve(node.metadata, name="die", aliases=()))
+    known = Catalog(Graph({"die": die, **CATALOG.graph.nodes}))
+    found = [{row.name for row in of.where("memory.capacity = 96 GiB").rows} for of in (known.chips, known.of(DieSpec))]
+
+    assert [{"die", "trainium2"}, {"die"}] == found

@@ -121,7 +121,7 @@ def test_interrupted_search_prints_results(here, monkeypatch) -> None:
 
 
 def test_rates() -> None:
-    assert ["12 /s", "1.23 k/s", "40 M/s", "2.5 G/s"] == [progress.rate(n) for n in (12, 1234, 4e7, 2.5e9)]
+    assert ["999 /s", "1 k/s", "1.23 k/s", "1 M/s", "1 G/s"] == [progress.rate(n) for n in (999, 1e3, 1234, 1e6, 1e9)]
 
 
 def test_merge_of_parts_without_feasible_layouts(here) -> None:

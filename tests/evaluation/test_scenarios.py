@@ -92,17 +92,20 @@ def test_no_scenarios() -> None:
 def test_answers_that_differ() -> None:
     """Only answers of one unit and one kind have a ratio."""
     answers = (
-        (Answer("same", 1), Answer("time", 2.0, "s"), Answer("rate", 1.0, "B/s", kind="ideal"), Answer("one", True), Answer("size", 1.0, "s")),
-        (Answer("same", 1), Answer("time", 3.0, "s"), Answer("rate", 2.0, "B/s", kind="estimate"), Answer("size", 2.0, "B")),
+        (Answer("same", 1), Answer("time", 2.0, "s"), Answer("rate", 1.0, "B/s", kind="ideal"), Answer("one", True), Answer("size", 1.0, "s"), Answer("zero", 0), Answer("some", 1), Answer("none", "no")),
+        (Answer("same", 1), Answer("time", 3.0, "s"), Answer("rate", 2.0, "B/s", kind="estimate"), Answer("size", 2.0, "B"), Answer("zero", 1), Answer("some", "yes"), Answer("none", 1)),
     )  # fmt: skip
     scenario = Scenario(evaluator="training")
     found = (ScenarioOutcome("x", scenario, Evaluation(evaluator="x", title="x", answers=each)) for each in answers)
     different, equal = changed_answers(*found)
 
     assert equal == ["same"]
-    assert [(d.name, d.values, d.unit, d.ratio, d.note) for d in different] == [
-        ("time", (2.0, 3.0), "s", 1.5, ""),
-        ("rate", (1.0, 2.0), "B/s", None, "ideal and estimate: not comparable"),
-        ("one", (True, None), "", None, ""),
-        ("size", (1.0, 2.0), "s", None, ""),
+    assert [(d.name, d.values, d.texts, d.unit, d.ratio, d.note) for d in different] == [
+        ("time", (2.0, 3.0), ("2 s", "3 s"), "s", 1.5, ""),
+        ("rate", (1.0, 2.0), ("1 B/s", "~2 B/s"), "B/s", None, "ideal and estimate: not comparable"),
+        ("one", (True, None), ("yes", "-"), "", None, ""),
+        ("size", (1.0, 2.0), ("1 s", "2 B"), "s", None, ""),
+        ("zero", (0, 1), ("0", "1"), "", None, ""),
+        ("some", (1, "yes"), ("1", "yes"), "", None, ""),
+        ("none", ("no", 1), ("no", "1"), "", None, ""),
     ]

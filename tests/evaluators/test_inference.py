@@ -219,6 +219,21 @@ def test_refusals(catalog, given, reason, place):
     assert (reason, place) == (refused.value.reason, refused.value.place)
 
 
+@pytest.mark.parametrize(("framework", "on", "hint"), tables(__file__)["hints_of_frameworks"])
+def test_frameworks_of_other_devices(whole, framework, on, hint):
+    with pytest.raises(RefusalError) as refused:
+        asked(whole, framework=framework, on=on)
+
+    assert ("framework", hint) == (refused.value.place, refused.value.hint)
+
+
+@pytest.mark.parametrize(("given", "name", "value", "why"), tables(__file__)["assumptions"])
+def test_assumptions(catalog, given, name, value, why):
+    found = asked(catalog, **{"model": "qwen3-30b-a3b", "tp": 32, **given})
+
+    assert [(value, why)] == [(a.value, a.why) for a in found.assumptions if a.name == name]
+
+
 def test_all_experts_of_a_batch(catalog):
     """Of 128 experts two tokens select 16: distinct ones, as many as they select, or all are read."""
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 2}

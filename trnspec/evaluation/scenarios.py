@@ -237,8 +237,8 @@ class Difference:
     """
 
     name: str
-    values: tuple[Any, Any]
-    texts: tuple[str, str]
+    values: tuple[Any, ...]
+    texts: tuple[str, ...]
     unit: str = ""
     ratio: float | None = None
     note: str = ""
@@ -290,7 +290,7 @@ def _of_input(name: str, *values: Any) -> Difference:
     texts = tuple(str(v) if isinstance(v, FigureValue) else measure(v) for v in values)
     unit = next((v.unit for v in values if isinstance(v, FigureValue)), "")
     numbers = tuple(map(number_of, values))
-    return Difference(name, (numbers[0], numbers[1]), (texts[0], texts[1]), unit, _ratio(*numbers))
+    return Difference(name, numbers, texts, unit, _ratio(*numbers))
 
 
 def changed_answers(one: ScenarioOutcome, other: ScenarioOutcome) -> tuple[list[Difference], list[str]]:
@@ -310,10 +310,10 @@ def _of_answers(name: str, *pair: Answer | None) -> Difference:
     texts = tuple("-" if answer is None else printed(answer).value for answer in pair)
     values = tuple(None if answer is None else answer.value for answer in pair)
     kinds = list(dict.fromkeys(answer.kind or "none" for answer in known))
-    note = f"{' and '.join(kinds)}: not comparable" if len(kinds) > 1 else ""
-    comparable = len(known) == 2 and known[0].unit == known[1].unit and not note
+    note = f"{' and '.join(kinds)}: not comparable" if kinds[1:] else ""
+    comparable = None not in pair and known[0].unit == known[-1].unit and not note
     ratio = _ratio(*values) if comparable else None
-    return Difference(name, (values[0], values[1]), (texts[0], texts[1]), known[0].unit, ratio, note)
+    return Difference(name, values, texts, known[0].unit, ratio, note)
 
 
 def _ratio(first: Any, second: Any) -> float | None:

@@ -46,7 +46,7 @@ class Edge:
 def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
     # A normal form, so that == on fabrics is equality of labelled graphs.
     turned = (e if e.a <= e.b else Edge(e.b, e.a, e.rate, e.kind) for e in edges)
-    return tuple(sorted(turned, key=lambda e: (e.a, e.b, e.kind, e.rate is None, e.rate or 0.0)))
+    return tuple(sorted(turned, key=lambda e: (e.a, e.b, e.kind, e.rate is None, e.rate)))
 
 
 @frozen

@@ -16,6 +16,7 @@ from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation
+from trnspec.evaluators.planning.serving import _time
 from trnspec.evaluators.planning.serving import run as plan_
 
 plan = keywords(plan_)
@@ -315,6 +316,11 @@ def test_no_plan() -> None:
     assert (suggestion.evaluator, set(suggestion.inputs) - set(QUESTION)) == ("plan-serve", {"tpot"} - set(QUESTION))
     again = trnspec.evaluate("plan-serve", CAT, **suggestion.inputs)
     assert again.number("time_per_output_token") > 1e-4
+
+
+def test_limits_are_rounded_up() -> None:
+    times = (0.0295, 0.0301, 0.000123, 0.99, 0.991, 1.0, 1.21)
+    assert ["30ms", "31ms", "0.13ms", "990ms", "1s", "1s", "1.3s"] == [_time(seconds) for seconds in times]
 
 
 def test_no_deployment_fits() -> None:

@@ -328,7 +328,7 @@ def _disaggregated(problem: FleetProblem, on: str, offer: Offers, *, wide: bool)
         same = [one for one in quick if _dtypes(one) == _dtypes(decoding)][:_PREFILLS]
         plans = [plan for one in same if (plan := with_prefill(problem, decoding, replicas, one)) is not None]
         if plans:
-            best = min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(problem.limits)))
+            best = min(plans, key=lambda p: (p.hourly is None, p.hourly, p.chips, p.risk(problem.limits)))
             offer.plans.append(best)
         else:
             reasons.append((name, "no prefill deployment computes a prompt and sends it within ttft"))

@@ -211,8 +211,8 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
 def rank(plan: FleetPlan, objective: Objective, limits: RequestLimits, lengths: Lengths) -> tuple[Any, ...]:
     """The order of plans: by the objective where it is known, bounds last; of equal ones the simpler and safer."""
     cost, energy = plan.million_tokens(lengths.osl), plan.million_tokens_energy(lengths.osl)
-    by_cost = (cost is None, cost or 0.0, plan.chips)
-    orders = {"cost": by_cost, "chips": (plan.chips, *by_cost), "energy": (energy is None, energy or 0.0, *by_cost)}
+    by_cost = (cost is None, cost, plan.chips)
+    orders = {"cost": by_cost, "chips": (plan.chips, *by_cost), "energy": (energy is None, energy, *by_cost)}
     first = orders[objective]
     return (is_bound(plan), *first, plan.before is not None, plan.risk(limits))
 

@@ -15,6 +15,7 @@ backward pass. The orders do not depend on the times of passes.
 from __future__ import annotations
 
 from collections import deque
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from trnspec.perf.work.layout import V_SHAPED
@@ -89,9 +90,11 @@ def part_of(stage: int, chunk: int, stages: int, *, is_v_shaped: bool) -> int:
 def needed(slot: Slot, stage: int, stages: int, chunks: int, *, is_v_shaped: bool) -> tuple[int, Slot] | None:
     """The stage and the pass whose result a pass needs: of the part of the model before or behind, or of its own part."""
     kind, chunk, i = slot
-    part = part_of(stage, chunk, stages, is_v_shaped=is_v_shaped) + {"F": -1, "B": 1, "W": 0}[kind]
-    if kind == "W" or part == stages * chunks:
-        return stage, ("B" if kind == "W" else "F", chunk, i)
+    if kind == "W":
+        return stage, ("B", chunk, i)
+    part = part_of(stage, chunk, stages, is_v_shaped=is_v_shaped) + {"F": -1, "B": 1}[kind]
+    if part == stages * chunks:
+        return stage, ("F", chunk, i)
     if part < 0:
         return None
     chunk, other = divmod(part, stages)
@@ -155,10 +158,11 @@ class _Blocks:
     def _weights(self, stage: int) -> None:
         """Gradients of weights in free places, in the order of the backward passes; what is stored; the last passes."""
         waiting: deque[Slot] = deque()
-        stored, held, late = [], 0, False
+        late = False
         last: set[Slot] = set()
         places = self.at[stage]
-        for time in range(max(places) + 3):
+        end = max(places) + 3
+        for time in range(end):
             if time not in places and waiting:
                 _, chunk, i = waiting.popleft()
                 self._put(stage, ("W", chunk, i), time)
@@ -169,9 +173,7 @@ class _Blocks:
                 late = late or slot == ("F", 1, self.m - 1)
                 if slot[0] == "B":
                     waiting.append(slot)
-                held += _CHANGE[slot[0]]
-            stored.append(held)
-        self.stored.append(stored)
+        self.stored.append([*accumulate(_CHANGE[places[t][0]] if t in places else 0 for t in range(end))])
         self.last.append(last)
 
     def squeezed(self) -> list[list[Slot]]:
@@ -192,7 +194,7 @@ class _Blocks:
                 if slot[0] == "W":
                     left[stage].append(places.pop(time))
                 else:
-                    self._move(stage, time, None)
+                    self._move(stage, time, most)
         for stage, slots in enumerate(left):
             for slot in slots:
                 time = self._earliest(stage, slot)
@@ -208,18 +210,13 @@ class _Blocks:
             latest = max(latest, self.when[before[0]][before[1]])
         return latest + 1
 
-    def _move(self, stage: int, time: int, most: int | None) -> None:
-        """Move a pass to the first free place, if no more than ``most`` chunks are stored then."""
+    def _move(self, stage: int, time: int, most: int) -> None:
+        """Move a pass to the first free place from which on no more than ``most`` chunks are stored."""
         places, stored = self.at[stage], self.stored[stage]
         slot = places[time]
         change = _CHANGE[slot[0]]
-        begin = self._earliest(stage, slot)
-        if most is not None and change > 0:
-            # It does not move past a time at which memory is full.
-            begin = next((t + 1 for t in range(time - 1, begin - 1, -1) if stored[t] + change > most), begin)
-        new = next((t for t in range(begin, time) if t not in places), time)
-        if new == time:
-            return
+        free = (t for t in range(self._earliest(stage, slot), time) if t not in places)
+        new = next((t for t in free if max(stored[t:time]) + change <= most), time)
         for t in range(new, time):
             stored[t] += change
         del places[time]

@@ -36,6 +36,7 @@ def test_every_reader_has_rows() -> None:
 def test_case_of_a_row(name: str, edit: dict[str, Any], expected: dict[str, Any]) -> None:
     found = one(name, **edit)
     assert isinstance(found, Case), found
+    assert not any(found.measured(part) for part in {"step", "tpot", "collective", "op"} - found.PARTS.keys())
     actual = {path: attribute(found, path) for path in expected}
     numbers = {p: pytest.approx(v, rel=1e-12) for p, v in expected.items() if isinstance(v, float)}
     assert expected | numbers == {p: [*v] if isinstance(v, tuple) else v for p, v in actual.items()}
