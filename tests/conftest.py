@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.kept_documents import keep
-from tests.support.programs import Here
+from tests.support.programs import Here, Site
 
 # How long an example takes says something about the machine, which others use as well. Every run draws other examples;
 # --hypothesis-profile=thorough draws many at once.
@@ -68,6 +68,12 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     monkeypatch.setattr("sys.stdin", io.StringIO())
     (tmp_path / ".git").mkdir()
     return Here(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    """The command line where invented plugins are installed."""
+    return Site(tmp_path / "site")
 
 
 Tell = Callable[[str, Iterable[str]], None]

@@ -16,7 +16,6 @@ import pytest
 import trnspec
 from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
-from trnspec.catalog import frames
 from trnspec.errors import UsageError
 
 TABLES = CAT._tables()
@@ -163,13 +162,6 @@ def test_the_sql_of_the_page() -> None:
     assert len(found) == 3
     for text in found:
         assert cat.sql(text).num_rows > 1
-
-
-def test_the_limits_are_those_of_the_page() -> None:
-    page = (ROOT / "docs/explanation/security.md").read_text("utf-8")
-    row = f"| SQL | SELECT; {frames.SQL_SECONDS:g} s, {frames.SQL_MEMORY} MB, a result of {frames.SQL_RESULT} MB | error |"
-
-    assert row in page.splitlines()
 
 
 def test_the_largest_result(monkeypatch) -> None:

@@ -1,7 +1,5 @@
 """Options that every evaluator has: --assume, --use-claims, --sensitivity, --target with --vary, --trace."""
 
-import csv
-import io
 import json
 
 import pytest
@@ -19,8 +17,8 @@ NETWORK = "trn2.48xlarge.network.bandwidth"
 def test_sensitivity(here) -> None:
     expected = trnspec.sensitivity("training", CATALOG, **INPUTS)
     text = here(*TRAINING, "--sensitivity", "--full")
-    rows = list(csv.DictReader(io.StringIO(here(*TRAINING, "--format", "csv", "--sensitivity").out)))
-    (table,) = json.loads(here(*TRAINING, "--sensitivity", "--format", "json").out)["tables"]
+    rows = here(*TRAINING, "--format", "csv", "--sensitivity").rows
+    (table,) = here(*TRAINING, "--sensitivity", "--format", "json").data["tables"]
 
     assert (0, "") == (text.status, text.err)
     assert [str(r["figure"]) for r in expected.records()] == [r["figure"] for r in rows]
@@ -35,7 +33,7 @@ def test_sensitivity(here) -> None:
 def test_sensitivity_of_a_sweep(here) -> None:
     """In CSV each row of the table has the combination before it; as text it is refused."""
     text = here(*TRAINING, "--zero", "0,1", "--sensitivity")
-    rows = list(csv.DictReader(io.StringIO(here(*TRAINING, "--zero", "0,1", "--sensitivity", "--format", "csv").out)))
+    rows = here(*TRAINING, "--zero", "0,1", "--sensitivity", "--format", "csv").rows
 
     assert 2 == text.status
     assert {"0", "1"} == {r["zero"] for r in rows}
@@ -48,7 +46,7 @@ def test_target(here) -> None:
         *TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16", "--format", "json"
     )
     brief = here(*TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16").out
-    answers = {a["name"]: a["value"] for a in json.loads(found.out)["answers"]}
+    answers = {a["name"]: a["value"] for a in found.data["answers"]}
 
     assert {"needed", "present", "ratio", "step_time"} <= set(answers)
     assert expected["needed"] == answers["needed"]
@@ -62,14 +60,14 @@ def test_target_out_of_reach(here) -> None:
 
     assert (1, "") == (text.status, text.out)
     assert "out-of-reach" in text.err
-    assert (1, NETWORK) == (data.status, json.loads(data.out)["refusal"]["place"])
+    assert (1, NETWORK) == (data.status, data.data["refusal"]["place"])
 
 
 def test_assume(here) -> None:
     assume = (f"{NETWORK}=6,400 Gbps", "trainium2.memory.bandwidth=3 TB/s")
     expected = trnspec.evaluate("training", CATALOG, assume=dict(a.split("=") for a in assume), **INPUTS)
     found = here(*TRAINING, "--assume", assume[0], "--assume", assume[1], "--format", "json")
-    data = json.loads(found.out)
+    data = found.data
 
     assert expected["step_time"] == data["answers"][0]["value"]
     assert [NETWORK, "trainium2.memory.bandwidth"] == [a["name"] for a in data["assumptions"][:2]]
@@ -126,8 +124,8 @@ def test_ranges_and_varied_figures(here) -> None:
     options = [*options, "--tp", "4..16:x2", "--vary", f"{NETWORK}=1.6..3.2Tbps:x2,6.4Tbps"]
     axes = {"tp": [4, 8, 16], "vary": {NETWORK: ["1.6 Tbps", "3.2 Tbps", "6.4 Tbps"]}}
     expected = trnspec.sweep("training", CATALOG, **{**INPUTS, **axes})
-    table = list(csv.DictReader(io.StringIO(here(*options, "--format", "csv").out)))
-    data = json.loads(here(*options, "--format", "json").out)
+    table = here(*options, "--format", "csv").rows
+    data = here(*options, "--format", "json").data
     records = expected.records()
 
     assert [(r["tp"], r[NETWORK], r["step_time"]) for r in records] == [

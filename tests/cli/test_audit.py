@@ -24,7 +24,7 @@ def audited() -> dict[str, Any]:
 
 
 def disagreements(here: Here, *args: str) -> list[dict[str, Any]]:
-    return json.loads(here("audit", *args, "--format", "json").out)["disagreements"]
+    return here("audit", *args, "--format", "json").data["disagreements"]
 
 
 def test_names_paths_and_verdicts(here) -> None:
@@ -76,7 +76,7 @@ def test_machine(here) -> None:
     """Status 1 where something differs; the same rows for programs."""
     file = DATA / "host" / "neuron_ls_trn2_container.json"
     text = here("audit", "--host", file)
-    data = json.loads(here("audit", "--host", file, "--format", "json").out)
+    data = here("audit", "--host", file, "--format", "json").data
 
     assert (1, "") == (text.status, text.err)
     assert ("neuron-ls", "trn2.48xlarge", 1) == (data["tool"], data["server"], data["version"])
@@ -102,7 +102,7 @@ def test_machine_from_standard_input(here, monkeypatch) -> None:
 def listed(here: Here, *args: str) -> dict[str, object]:
     done = here("audit", "--stale", *args, "--format", "json")
     assert done.status == 0
-    data: dict[str, object] = json.loads(done.out)
+    data: dict[str, object] = done.data
     return data
 
 
@@ -140,7 +140,7 @@ def test_whole_page_has_every_disagreement_in_full(here) -> None:
 
 def test_values_that_are_not_printed(here, pages) -> None:  # noqa: F811
     done = here("audit", "--pages", str(pages), "trn1.32xlarge", "trn1.2xlarge", "host.vcpus", "--format", "json")
-    data = json.loads(done.out)
+    data = done.data
 
     assert done.status == 1
     assert (data["values"], data["printed"]) == (2, {"line": 1, "page": 0, "no": 1})

@@ -1,7 +1,5 @@
 """``trnspec calibrate`` with rows of collectives: a document for each chip, which ``eval collective`` uses."""
 
-import json
-
 import pytest
 
 from tests.support.evaluations import keywords
@@ -52,7 +50,7 @@ def test_rows_of_ones_own_start_from_the_calibration_of_the_library(here, tmp_pa
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     done = here("calibrate", "rows.csv", *ABOUT, "--framework", "nccom", "--out", "mine", "--format", "json")
     assert 0 == done.status, done.err
-    report = json.loads(done.out)["trainium2"]
+    report = done.data["trainium2"]
     assert ("trainium2-nccom-2026-collectives", 3) == (report["prior"]["calibration"], report["rows"])
     learned = {each["name"]: each for each in report["parameters"]}
     assert {"prior"} == {each["origin"] for name, each in learned.items() if name.startswith("P2P")}

@@ -1,7 +1,6 @@
 """``trnspec calibrate``: what it prints and writes, what it refuses, and when."""
 
 import csv
-import json
 import os
 import re
 import subprocess
@@ -9,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.engine import everything
-from tests.support.programs import ROOT
+from tests.support.programs import NVIDIA, ROOT
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
@@ -20,7 +19,6 @@ from trnspec.perf.lowering.calibrated import calibrated
 
 pytestmark = pytest.mark.slow
 
-NVIDIA = ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
 DATA = shipped() / "measured" / "training_trn1.csv"
 TOLD = ("--software", "Neuron", "--name", "mine", "--source", "neuron-benchmarks-2026-08")
 
@@ -208,7 +206,7 @@ def test_rows_of_ones_own_start_from_the_nearest_calibration(here, tmp_path, row
     file = rows(changed, lambda row: "Llama-3" in row["id"] or "BERT" in row["id"])
     done = here("calibrate", file, *TOLD, "--out", "mine", "--format", "json", "--rows", "--transfer", DATA)
     assert 0 == done.status, done.err
-    result = json.loads(done.out)
+    result = done.data
     assert ("trainium1-neuron", "") == (result["prior"]["calibration"], result["prior"]["differences"])
     assert ["mine/calibrations/trainium1-calibrations.yaml"] == result["wrote"]
     parameters = {each["name"]: each for each in result["parameters"]}

@@ -1,18 +1,15 @@
 """``trnspec calibrate import``: excerpts of published logs and results; their sources are in tests/data/imports."""
 
-import csv
-import io
 import shutil
 
 import pytest
 
-from tests.support.programs import DATA, ROOT
+from tests.support.programs import DATA, NVIDIA
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
 from trnspec.loading.benchmark_logs.log import Log, whole
 
 SAMPLES = DATA / "imports"
-NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 
 def rows(name: str, file: str, warmup: int = 5) -> list[dict[str, str]]:
@@ -187,14 +184,14 @@ def test_missing_columns_are_listed(here) -> None:
 
     assert done.status == 0
     assert "not stated: hardware;" in done.err
-    assert [row["hardware"] for row in csv.DictReader(io.StringIO(done.out))] == [""]
+    assert [row["hardware"] for row in done.rows] == [""]
 
 
 @pytest.mark.parametrize(("args", "seconds"), [((), "5.5338"), (("--warmup", "43"), "5.7186")])
 def test_the_warmup_of_the_command(here, args, seconds) -> None:
     done = here("calibrate", "import", "megatron", SAMPLES / "megatron.log", *args)
 
-    assert [seconds] == [row["step_time_s"] for row in csv.DictReader(io.StringIO(done.out))]
+    assert [seconds] == [row["step_time_s"] for row in done.rows]
 
 
 def test_a_file_is_not_overwritten(here) -> None:
@@ -241,7 +238,7 @@ def test_the_rows_are_read_by_eval_accuracy(here) -> None:
     done = here("eval", "accuracy", "--data", tables, "--catalog", NVIDIA, "--format", "csv")
 
     assert done.status == 0
-    read = [row for row in csv.DictReader(io.StringIO(done.out)) if not row["skipped"]]
+    read = [row for row in done.rows if not row["skipped"]]
     assert {(row["set"], row["part"]) for row in read} >= {
         ("nccl-tests", "collective"), ("nccom-test", "collective"), ("vllm-bench", "tpot"), ("genai-perf", "tpot"),
         ("aiperf", "ttft"), ("megatron", "step"), ("megatron", "memory"), ("torchtitan", "step"), ("nxd", "step"),

@@ -1,7 +1,5 @@
 """``trnspec check``: a value against the catalog, with the exit status of the result."""
 
-import json
-
 import pytest
 
 
@@ -19,6 +17,6 @@ def test_status_and_formats(here, value, status, outcome, format_):
         assert result.out.startswith(f"{outcome}: ")
         assert [line for line in result.out.splitlines() if len(line) > 80] == []
     if format_ == "json" and outcome:
-        page = json.loads(result.out)
+        page = result.data
         assert (page["outcome"], page["value"]) == (outcome, "46.4 TB/s")
         assert {row["source"] for row in page["rows"]} >= {"neuron-trn2-2026-08", "neuron-trainium2-2026-08"}

@@ -2,19 +2,17 @@
 
 import csv
 import io
-import json
 
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import NVIDIA
 from trnspec import load
 
 CATALOG = load()
-NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 
 
 def test_per_chip(here) -> None:
-    data = json.loads(here("compare", "trainium2", "trn2.48xlarge", "--per", "chip", "--format", "json").out)
+    data = here("compare", "trainium2", "trn2.48xlarge", "--per", "chip", "--format", "json").data
 
     assert {r["ratio"] for r in data["rows"] if r["at"].startswith(("peak", "memory."))} == {1}
 
@@ -22,7 +20,7 @@ def test_per_chip(here) -> None:
 def test_per_usd(here) -> None:
     names = ("trn2.48xlarge", "p5.48xlarge")
     out = here("compare", *names, "--per", "usd", "--catalog", NVIDIA).out
-    data = json.loads(here("compare", *names, "--per", "usd", "--catalog", NVIDIA, "--format", "json").out)
+    data = here("compare", *names, "--per", "usd", "--catalog", NVIDIA, "--format", "json").data
     (price,) = CATALOG.servers["trn2.48xlarge"].prices("spot", "us-east-2c")
     row = next(r for r in data["rows"] if (r["at"], r["document"]) == ("memory.capacity", "trn2.48xlarge"))
 
@@ -31,7 +29,7 @@ def test_per_usd(here) -> None:
 
 
 def rows(here, *args: str) -> dict[tuple[str, str], dict]:
-    data = json.loads(here("compare", *args, "--all", "--format", "json").out)
+    data = here("compare", *args, "--all", "--format", "json").data
     return {(r["at"], r["document"]): r for r in data["rows"]}
 
 

@@ -1,7 +1,6 @@
 """``trnspec edition``."""
 
 import gzip
-import json
 
 import pytest
 
@@ -65,7 +64,7 @@ def test_result_of_the_audit_of_pages(here, edition) -> None:
     file = here.folder / "mine" / "editions" / "2026.11.json.gz"
     text = gzip.decompress(file.read_bytes()).decode()
     audit = verify(text).audit
-    counts = json.loads(here("audit", "--pages", str(pages), "--catalog", "mine", "--format", "json").out)
+    counts = here("audit", "--pages", str(pages), "--catalog", "mine", "--format", "json").data
 
     assert audit == {"values": counts["values"], **counts["printed"]}
     assert 0 < audit["no"] < audit["values"]

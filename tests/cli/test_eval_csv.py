@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import shlex
 
@@ -74,12 +73,12 @@ def test_a_table_of_a_sweep(here) -> None:
 def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     printed = here(*SEARCH, "--top", "1", *more, "--full").out
     monkeypatch.setenv("COLUMNS", "300")
-    data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)
+    data = here(*SEARCH, "--top", "1", *more, "--format", "json").data
     answers = {a["name"]: a for a in data["answers"]}
     lines_ = printed.partition("\nNext command: ")[2].partition("\n\n")[2].partition("\n\n")[0]
     # A shell joins the lines; shlex does not.
     _, *words = shlex.split(lines_.replace("\\\n", ""))
-    again = {a["name"]: a for a in json.loads(here(*words, "--format", "json").out)["answers"]}
+    again = {a["name"]: a for a in here(*words, "--format", "json").data["answers"]}
 
     assert 1 < len(lines_.splitlines())
     assert max(map(len, lines_.splitlines())) <= 80

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import click
 import pytest
 
-from tests.support.programs import DATA, ROOT, Here, few_plans
+from tests.support.programs import DATA, NVIDIA, ROOT, Here, few_plans
 from trnspec.builtin import plugin as builtin
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.eval import evaluator_command
@@ -42,7 +42,6 @@ MARKS = {
     "site build": [SLOW],
 }
 ENDLESS = ("lsp", "mcp", "site serve")
-NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()

@@ -108,7 +108,7 @@ def test_baseline(here) -> None:
     new = here("validate", "--baseline", "base.json", "--format", "json", "chips")
 
     assert 1 == new.status
-    assert ["TRN111"] == [d["code"] for d in json.loads(new.out)["diagnostics"]]
+    assert ["TRN111"] == [d["code"] for d in new.data["diagnostics"]]
     assert "no longer occurs: TRN101 of Chip/acme at spec.dma.engnes" == new.err.splitlines()[0]
 
 
@@ -130,7 +130,7 @@ def test_the_hook_checks_a_document_with_a_wrong_version(here, version) -> None:
     done = here("validate", "--skip-others", "--format", "json", "chips/acme.yaml")
 
     assert 1 == done.status
-    assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN101", "TRN102", "TRN107", "TRN108"}
+    assert {d["code"] for d in done.data["diagnostics"]} & {"TRN101", "TRN102", "TRN107", "TRN108"}
 
 
 def test_a_missing_source_is_written_to_be_filled_in(here) -> None:
@@ -158,7 +158,7 @@ def test_a_missing_source_is_written_to_be_filled_in(here) -> None:
 
 
 def codes(here: Here, *paths: str) -> set[str]:
-    return {d["code"] for d in json.loads(here("validate", "--format", "json", *paths).out)["diagnostics"]}
+    return {d["code"] for d in here("validate", "--format", "json", *paths).data["diagnostics"]}
 
 
 def test_a_source_that_is_filled_in_is_valid(here) -> None:

@@ -2,16 +2,14 @@
 
 import csv
 import io
-import json
 
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import NVIDIA
 from trnspec.api import graph, registry
 from trnspec.cli.render import SCREEN
 
 GRAPH = graph()
-NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 KINDS = list(registry().kinds.values())
 
 
@@ -55,7 +53,7 @@ def test_hidden_by_the_date(here) -> None:
 
 
 def test_prices(here) -> None:
-    rows = json.loads(here("list", "prices", "--format", "json").out)["rows"]
+    rows = here("list", "prices", "--format", "json").data["rows"]
     found = {r["name"]: (r["server"], r["price"], r["region"], r["date"]) for r in rows}
 
     assert ("trn1.32xlarge", 21.5, "us-east-1", "2026-07-20") == found["trn1.32xlarge-on-demand"]

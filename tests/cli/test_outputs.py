@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, SOUND, Result, apart
+from tests.support.programs import NVIDIA, SOUND, Result, apart
 from trnspec.yaml import read_file
 
-NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 TABLE = read_file(Path(__file__).with_name("outputs.yaml")).data
 PAGES = Path(__file__).with_name("pages")
 FILES = {
@@ -27,7 +26,7 @@ STORED = [(f.stem, *pair) for f, parts in FILES.items() for pair in zip(parts[::
 @pytest.mark.parametrize(("line", "expected"), TABLE.items(), ids=[*TABLE])
 def test_output(here, line, expected) -> None:
     (here.folder / "wire.yaml").write_text(SOUND)
-    done = here(*shlex.split(line.replace("NVIDIA", NVIDIA)))
+    done = here(*shlex.split(line.replace("NVIDIA", str(NVIDIA))))
     words = " ".join(done.out.split())
 
     assert (done.status, done.err) == (0, "")

@@ -16,7 +16,7 @@ def test_eval_draws_the_chart_of_its_evaluation(here) -> None:
     done = here("eval", "roofline", "--on", "trainium2", "--plot", "roof.svg", "--format", "json")
 
     assert 0 == done.status
-    assert json.loads(done.out)["evaluator"] == "roofline"
+    assert done.data["evaluator"] == "roofline"
     assert trnspec.evaluate("roofline", on="trainium2").plot().rendered() == (here.folder / "roof.svg").read_bytes()
 
 

@@ -1,7 +1,5 @@
 """Unusable parts of a plugin or a catalog: reported with their distribution, the rest is kept."""
 
-import json
-
 import pytest
 
 from tests.support.invented_plugins import ACME, CHIP, PAGE, SERVER
@@ -15,20 +13,15 @@ BROKEN = {**ACME, "chips/acme-1.yaml": WRONG}
 ACME_IS = "the plugin acme of trnspec-acme 1.0"
 
 
-@pytest.fixture
-def site(tmp_path) -> Site:
-    return Site(tmp_path / "site")
-
-
 def listed(site: Site, **env: str) -> dict[str, tuple[str, list[str]]]:
     done = site.run("plugin", "list", "--format", "json", **env)
 
     assert 0 == done.status, done.err
-    return {r["name"]: (r["status"], r["faults"]) for r in json.loads(done.out)["plugins"]}
+    return {r["name"]: (r["status"], r["faults"]) for r in done.data["plugins"]}
 
 
 def chips(site: Site, *options: str) -> set[str]:
-    return {row["name"] for row in json.loads(site.run("list", "chips", "--format", "json", *options).out)["rows"]}
+    return {row["name"] for row in site.run("list", "chips", "--format", "json", *options).data["rows"]}
 
 
 SHIPPED = {"trainium1", "trainium2", "trainium3", "trainium4"}

@@ -27,5 +27,5 @@ def test_a_text_that_no_document_has_is_noted(here) -> None:
     assert [0, 0] == notes
     assert 'note: no Server has "us-est-2" at region; did you mean' in noted.out
     assert "'us-east-2'" in noted.out
-    (hint,) = json.loads(here("query", "server where not region = us-est-2", "--format", "json").out)["hints"]
+    (hint,) = here("query", "server where not region = us-est-2", "--format", "json").data["hints"]
     assert "us-est-2" in hint

@@ -1,7 +1,5 @@
 """trnspec run: scenarios of a file in one table, differences, formats, errors at their line."""
 
-import csv
-import io
 import json
 
 import pytest
@@ -50,8 +48,8 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 def test_every_scenario_is_the_single_evaluation(here) -> None:
     ideal = trnspec.evaluate("training", CATALOG, **INPUTS)
     faster = trnspec.evaluate("training", CATALOG, **INPUTS, assume={NETWORK: "6.4 Tbps"})
-    data = json.loads(here("run", "plan.yaml", "--format", "json").out)["scenarios"]
-    rows = list(csv.DictReader(io.StringIO(here("run", "plan.yaml", "--format", "csv").out)))
+    data = here("run", "plan.yaml", "--format", "json").data["scenarios"]
+    rows = here("run", "plan.yaml", "--format", "csv").rows
 
     assert ["ideal", "faster", "wide", "calibrated"] == [s["name"] for s in data] == [r["scenario"] for r in rows]
     assert json.loads(json.dumps([ideal.to_dict(), faster.to_dict()])) == [s["evaluation"] for s in data[:2]]
@@ -66,10 +64,8 @@ def test_every_scenario_is_the_single_evaluation(here) -> None:
 def test_diff(here) -> None:
     ideal = trnspec.evaluate("training", CATALOG, **INPUTS)
     faster = trnspec.evaluate("training", CATALOG, **INPUTS, assume={NETWORK: "6.4 Tbps"})
-    diff = json.loads(here("run", "plan.yaml", "--diff", "ideal", "faster", "--format", "json").out)["diff"]
-    rows = list(
-        csv.DictReader(io.StringIO(here("run", "plan.yaml", "--diff", "ideal", "faster", "--format", "csv").out))
-    )
+    diff = here("run", "plan.yaml", "--diff", "ideal", "faster", "--format", "json").data["diff"]
+    rows = here("run", "plan.yaml", "--diff", "ideal", "faster", "--format", "csv").rows
     text = here("run", "plan.yaml", "--diff", "ideal", "faster").out
 
     assert [(NETWORK, [4e11, 8e11], 2.0)] == [(d["name"], d["values"], d["ratio"]) for d in diff["inputs"]]
@@ -114,7 +110,7 @@ def test_errors_of_the_file(here) -> None:
 
 
 def test_bounds_and_estimates_have_no_ratio(here) -> None:
-    diff = json.loads(here("run", "plan.yaml", "--diff", "ideal", "calibrated", "--format", "json").out)["diff"]
+    diff = here("run", "plan.yaml", "--diff", "ideal", "calibrated", "--format", "json").data["diff"]
     (step,) = [d for d in diff["answers"] if d["name"] == "step_time"]
 
     assert (None, True) == (step["ratio"], "not comparable" in step["note"])

@@ -38,7 +38,7 @@ def test_all(here) -> None:
 def test_combined(here) -> None:
     """It accepts the documents of the shipped catalog, and rejects what the schema of a kind rejects."""
     done = here("schema", "--combined")
-    schema = json.loads(done.out)
+    schema = done.data
     validator = Draft202012Validator(schema)
     Draft202012Validator.check_schema(schema)
 

@@ -1,9 +1,5 @@
 """``trnspec show``: every figure with unit, interval, source, date and conflicting values."""
 
-import csv
-import io
-import json
-
 import pytest
 
 from trnspec.api import graph
@@ -53,8 +49,8 @@ def test_whole_page_and_screen(here, name) -> None:
 
 @pytest.mark.parametrize("name", ["trainium1", "trn2-ultraserver", "efa"])
 def test_data(here, name) -> None:
-    data = json.loads(here("show", name, "--format", "json").out)
-    rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
+    data = here("show", name, "--format", "json").data
+    rows = here("show", name, "--format", "csv").rows
     found = facts(GRAPH, GRAPH.named(name))
     adopted = [f for f in found if f.value is not None]
 
@@ -78,7 +74,7 @@ def test_alias(here) -> None:
 
 
 def test_prices_for_programs(here) -> None:
-    rows = json.loads(here("show", "trn1.32xlarge", "--format", "json").out)
+    rows = here("show", "trn1.32xlarge", "--format", "json").data
     (row,) = [r for r in rows["rows"] if r["at"] == "prices.on-demand.us-east-1"]
 
     assert (21.5, "USD/h", "karpenter-pricing-2026-07", "2026-07-20") == tuple(

@@ -1,7 +1,5 @@
 """``trnspec source``: the values that come from a source."""
 
-import json
-
 import pytest
 
 from trnspec import load
@@ -10,7 +8,7 @@ CATALOG = load()
 
 
 def rows(here, *args: str) -> list[dict]:
-    return json.loads(here("source", *args, "--format", "json").out)["rows"]
+    return here("source", *args, "--format", "json").data["rows"]
 
 
 @pytest.mark.parametrize("name", ["neuron-trainium2-2026-08", "semianalysis-2024-12", "neuron-trn1-2023-02"])

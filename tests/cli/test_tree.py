@@ -1,8 +1,5 @@
 """``trnspec tree``: from the UltraServer to the engines."""
 
-import csv
-import io
-
 import pytest
 
 from tests.support.programs import ROOT, forked
@@ -16,7 +13,7 @@ SYSTEMS = [d.name for d in CATALOG if d.kind in ("UltraServer", "Server", "Chip"
 def test_counts_multiply(here, name) -> None:
     """How many there are of a part is the product of the counts on the way to it, and that of the catalog."""
     result = here("tree", name, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(result.out)))
+    rows = result.rows
     page = here("tree", name)
 
     assert (result.status, page.status) == (0, 0)

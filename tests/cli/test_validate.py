@@ -26,7 +26,7 @@ def test_default_target_is_the_shipped_catalog(here) -> None:
     result = here("validate", "--format", "json")
     files = len(list((ROOT / "catalog").rglob("*.yaml")))
 
-    assert (0, files) == (result.status, json.loads(result.out)["summary"]["files"])
+    assert (0, files) == (result.status, result.data["summary"]["files"])
 
 
 @pytest.mark.parametrize(("text", "status"), [(SOUND, 0), (WRONG, 1), ("", 1), ("\0", 1)])
@@ -35,7 +35,7 @@ def test_standard_input(here, monkeypatch, text, status) -> None:
     result = here("validate", "-", "--format", "json")
 
     assert (status, "") == (result.status, result.err)
-    assert ({"<stdin>"} if status else set()) == {d["file"] for d in json.loads(result.out)["diagnostics"]}
+    assert ({"<stdin>"} if status else set()) == {d["file"] for d in result.data["diagnostics"]}
 
 
 def test_endless_standard_input(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_select_and_ignore(here, args, codes) -> None:
 def test_severity(here, level, status) -> None:
     result = here("validate", "bad", "--format", "json", "--severity", f"TRN1={level}")
 
-    assert (status, {level.lower()}) == (result.status, {d["severity"] for d in json.loads(result.out)["diagnostics"]})
+    assert (status, {level.lower()}) == (result.status, {d["severity"] for d in result.data["diagnostics"]})
 
 
 def test_catalog(here) -> None:
@@ -149,7 +149,7 @@ def test_a_catalog_replaces_the_shipped_one(here) -> None:
     assert set() == marks(here("validate", "--catalog", "mine", "--format", "json").out)
 
     (folder / "links" / "again.yaml").write_text(text)
-    found = json.loads(here("validate", "--catalog", "mine", "--format", "json").out)["diagnostics"]
+    found = here("validate", "--catalog", "mine", "--format", "json").data["diagnostics"]
 
     assert {("mine/links/efa.yaml", "TRN204"), ("mine/links/again.yaml", "TRN205")} == {
         (d["file"], d["code"]) for d in found
@@ -197,7 +197,7 @@ def test_narrow_encodings(here, encoding, kind) -> None:
 
     assert (done.status, done.err) == (1, "")
     if kind == "json":
-        assert "光→Straße" in json.loads(done.out)["diagnostics"][0]["text"]
+        assert "光→Straße" in done.data["diagnostics"][0]["text"]
 
 
 def test_closed_pipe_of_the_reader(here) -> None:

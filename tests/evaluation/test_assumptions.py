@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from tests.support.engine import refusal
+from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.runner import as_mapping, claims
 
@@ -29,11 +30,10 @@ def test_assume_is_the_same_as_another_catalog() -> None:
 
 def test_assume_a_figure_that_the_catalog_does_not_have() -> None:
     system = {"on": "trn3-gen1-server", **TRAINING}
-    with pytest.raises(RefusalError) as refused:
-        trnspec.evaluate("training", CATALOG, **system)
+    refused = refusal(trnspec.evaluate, "training", CATALOG, **system)
     found = trnspec.evaluate("training", CATALOG, assume={"trn3-gen1-server.fabric.bandwidth.both": "2 TB/s"}, **system)
 
-    assert "unknown-figure" == refused.value.reason
+    assert "unknown-figure" == refused.reason
     assert "trn3-gen1-server.fabric.bandwidth.both" == found.assumptions[0].name
     assert ("trn3-gen1-server", "fabric.bandwidth.both", "2 TB/s") in {(f.of, f.at, f.says) for f in found.figures_used}
 
@@ -103,8 +103,7 @@ def test_claims_with_one_value_count_once() -> None:
 def test_use_claims() -> None:
     """The answers of both claims are within the interval, and the claims are listed; the first answer is the larger."""
     system = {"on": "trn3-gen2-server", **TRAINING}
-    with pytest.raises(RefusalError) as refused:
-        trnspec.evaluate("training", CATALOG, **system)
+    refused = refusal(trnspec.evaluate, "training", CATALOG, **system)
     each = [
         trnspec.evaluate("training", CATALOG, assume={f"trn3-gen2-server.{path}": value}, **system)
         for path, value in (("fabric.bandwidth.both", "256 GB/s"), ("fabric.links_per_chip", "4"))
@@ -113,7 +112,7 @@ def test_use_claims() -> None:
     slow, fast = (e.number("step_time") for e in each)
     answer = found.answer("step_time")
 
-    assert "use_claims=True" in refused.value.hint
+    assert "use_claims=True" in refused.hint
     assert fast < slow == answer.value
     assert min(e.answer("step_time").low for e in each) == answer.low
     assert f"{measure(fast, 's')} to {measure(slow, 's')} over the claims about trn3-gen2-server.fabric" in answer.note
@@ -134,11 +133,10 @@ def test_use_claims() -> None:
     ],
 )
 def test_a_figure_that_no_source_claims(on, hint, use_claims) -> None:
-    with pytest.raises(RefusalError) as refused:
-        trnspec.evaluate("training", CATALOG, on=on, use_claims=use_claims, **TRAINING)
+    refused = refusal(trnspec.evaluate, "training", CATALOG, on=on, use_claims=use_claims, **TRAINING)
 
-    assert "unknown-figure" == refused.value.reason
-    assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.value.hint
+    assert "unknown-figure" == refused.reason
+    assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.hint
 
 
 def test_assume_a_count() -> None:
@@ -165,9 +163,8 @@ def test_claims_without_a_missing_figure_change_nothing() -> None:
     assert plain.answers == found.answers
     assert plain.assumptions == found.assumptions[1:]
     assert ("use_claims", "not used") == (found.assumptions[0].name, found.assumptions[0].value)
-    with pytest.raises(RefusalError) as refused:
-        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=True, ep=2, **TRAINING)
-    assert ("experts-not-divisible", "") == (refused.value.reason, refused.value.hint)
+    refused = refusal(trnspec.evaluate, "training", CATALOG, on="trn2.48xlarge", use_claims=True, ep=2, **TRAINING)
+    assert ("experts-not-divisible", "") == (refused.reason, refused.hint)
 
 
 def test_use_claims_is_true_or_false() -> None:

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 import trnspec
-from tests.support.engine import everything, shipped
+from tests.support.engine import everything, refusal, shipped
 from tests.support.evaluations import BuiltinConformance, keywords, table
 from tests.support.programs import ROOT
-from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.document_text import document_text
@@ -127,12 +127,11 @@ def test_the_calibration_is_that_of_the_framework():
 
 
 def test_measurements_on_chips_that_are_not_known_are_refused():
-    with pytest.raises(RefusalError) as caught:
-        run(shipped(), data=str(MEASURED / "training_a100_vtrain.csv"))
+    caught = refusal(run, shipped(), data=str(MEASURED / "training_a100_vtrain.csv"))
 
-    assert ("no-rows", "data") == (caught.value.reason, caught.value.place)
-    assert "774 rows: the catalog has no document named a100-800gbps" in str(caught.value)
-    assert "trnspec-nvidia" in caught.value.hint
+    assert ("no-rows", "data") == (caught.reason, caught.place)
+    assert "774 rows: the catalog has no document named a100-800gbps" in str(caught)
+    assert "trnspec-nvidia" in caught.hint
 
 
 @pytest.mark.parametrize(

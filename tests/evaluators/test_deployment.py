@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.support.engine import shipped
-from trnspec.errors import RefusalError
+from tests.support.engine import refusal, shipped
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated
 
@@ -30,9 +29,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("given", "reason", "place", "hint"), REFUSED, ids=lambda x: str(x)[:60])
 def test_refused(given, reason, place, hint):
-    with pytest.raises(RefusalError) as refused:
-        prepared(**given)
-    assert (reason, place, hint) == (refused.value.reason, refused.value.place, refused.value.hint)
+    refused = refusal(prepared, **given)
+    assert (reason, place, hint) == (refused.reason, refused.place, refused.hint)
 
 
 def test_as_long_as_the_positions():
@@ -73,9 +71,8 @@ def test_ranks_that_no_replica_has_are_reported(given, expected):
     ],
 )
 def test_no_bucket_holds_a_request(given, message):  # fmt: skip
-    with pytest.raises(RefusalError) as refused:
-        prepared(**LLAMA, **given)
-    assert ("no-bucket", message) == (refused.value.reason, str(refused.value))
+    refused = refusal(prepared, **LLAMA, **given)
+    assert ("no-bucket", message) == (refused.reason, str(refused))
 
 
 def test_the_largest_bucket_holds_a_request_of_its_size():

@@ -7,15 +7,14 @@ from attrs import asdict
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.engine import FOLDERS as PLUGINS
+from tests.support.engine import everything, reason_and_place, refusal, shipped
 from tests.support.evaluations import assumed, keywords, parts
 from tests.support.tables import tables
-from trnspec.api import load
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.runner import run as checked
 from trnspec.evaluators import deployment
 from trnspec.evaluators.inference import run as inference_
-from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, serving_cases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
@@ -29,17 +28,7 @@ EVALUATOR = Evaluator("inference", "What serving takes.", "trnspec.evaluators.in
 OF_TRN1 = "trainium1-optimum-neuron-2025-dense-inference"
 OF_TRN2 = "trainium2-nxd-inference-2026-dense-inference"
 """The newest calibrations of dense models."""
-
-
-@pytest.fixture(scope="module")
-def catalog():
-    return load()
-
-
-@pytest.fixture(scope="module")
-def whole():
-    """The catalog with GPUs."""
-    return load([*PLUGINS, str(folder())])
+CATALOG, WHOLE = shipped(), Catalog(everything())
 
 
 def asked(catalog, **given):
@@ -48,8 +37,8 @@ def asked(catalog, **given):
     return checked(EVALUATOR, "the tests", catalog, {**defaults, **given})
 
 
-def test_answers(catalog):
-    found = asked(catalog)
+def test_answers():
+    found = asked(CATALOG)
 
     assert [a.name for a in found.answers] == [
         *("time_to_first_token", "time_per_output_token", "latency", "throughput", "throughput_per_chip"),
@@ -73,15 +62,15 @@ def test_answers(catalog):
         ("gpt-oss-20b", "mxfp4", 12.8 * 2**30),
     ],
 )
-def test_weights_of_checkpoints_for_gpus(whole, model, weight_dtype, size):
+def test_weights_of_checkpoints_for_gpus(model, weight_dtype, size):
     """What is read in 16 bit is stored in 16 bit."""
-    found = asked(whole, model=model, weight_dtype=weight_dtype, on="p5.48xlarge", tp=1, dp=1, framework="vllm")
+    found = asked(WHOLE, model=model, weight_dtype=weight_dtype, on="p5.48xlarge", tp=1, dp=1, framework="vllm")
 
     assert size == pytest.approx(parts(found, "memory")["weights"], rel=2e-3)
 
 
-def test_a_token_is_bound_by_reading_weights(catalog):
-    found = asked(catalog)
+def test_a_token_is_bound_by_reading_weights():
+    found = asked(CATALOG)
 
     # Attention's matrices and the network of 80 layers, 2 B each, on 64 ranks of 725 GB/s; each of 8 heads of keys and
     # values is on 8 ranks.
@@ -91,9 +80,9 @@ def test_a_token_is_bound_by_reading_weights(catalog):
     assert "HBM-bound: reading weights (84% of TPOT)" == found.bottleneck
 
 
-def test_the_interval_is_that_of_the_printed_digits(catalog):
+def test_the_interval_is_that_of_the_printed_digits():
     """2.9 TB/s a chip is anything from 2.85 to 2.95, ~1.5 us a hop from 1.4 to 1.6.  Without a calibration it is a bound."""
-    found = asked(catalog, calibration="none")
+    found = asked(CATALOG, calibration="none")
     time, rate = found.answer("time_per_output_token"), found.answer("throughput")
 
     assert 1.4 / 1.5 < time.low / time.value < 2.9 / 2.95
@@ -102,7 +91,7 @@ def test_the_interval_is_that_of_the_printed_digits(catalog):
     times = {a.name: a for a in found.answers if a.low is not None}
     assert {"time_to_first_token", "time_per_output_token", "latency", "step_at_first", "step_at_last"} == times.keys()
     assert all(a.low <= a.value for a in times.values())
-    for answer in asked(catalog, calibration=OF_TRN2).answers:
+    for answer in asked(CATALOG, calibration=OF_TRN2).answers:
         if answer.low is not None and answer.high is not None:
             assert answer.low <= answer.value <= answer.high
     assert {"memory.bandwidth", "memory.capacity", "fabric.bandwidth.both", "peak.dense.bf16"} <= {
@@ -110,8 +99,8 @@ def test_the_interval_is_that_of_the_printed_digits(catalog):
     }
 
 
-def test_the_table_ends_where_memory_does(catalog):
-    found = asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8)
+def test_the_table_ends_where_memory_does():
+    found = asked(CATALOG, model="llama-3.1-8b", on="trn1.32xlarge", tp=8)
     table = found.tables[0]
     batches = [row[0] for row in table.rows]
     most = found["max_batch"]
@@ -120,21 +109,21 @@ def test_the_table_ends_where_memory_does(catalog):
     assert most == batches[-1]
     assert all(row[-1] <= found["capacity"] for row in table.rows)
     row = dict(zip(table.columns, table.rows[batches.index(64)], strict=True))
-    one = asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=64)
+    one = asked(CATALOG, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=64)
     assert {name: one[name] for name in table.columns[1:]} == {name: row[name] for name in table.columns[1:]}
-    assert most == asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).inputs["batch"]
+    assert most == asked(CATALOG, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most).inputs["batch"]
     with pytest.raises(RefusalError, match=r"needs 16\.0. GiB and has 16\.00 .*cache") as refused:
-        asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most + 1)
+        asked(CATALOG, model="llama-3.1-8b", on="trn1.32xlarge", tp=8, batch=most + 1)
     assert ("does-not-fit", "batch", f"batch {most} fits") == (
         refused.value.reason, refused.value.place, refused.value.hint,
     )  # fmt: skip
 
 
-def test_framework_defaults_fill_unset_inputs(catalog):
+def test_framework_defaults_fill_unset_inputs():
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
-    found = asked(catalog, framework="nxd-inference", **given)
+    found = asked(CATALOG, framework="nxd-inference", **given)
     explicit = asked(
-        catalog, batching="continuous", prefill_batch=1, prefill_attention="flash", experts="selective-loading", tile=128,
+        CATALOG, batching="continuous", prefill_batch=1, prefill_attention="flash", experts="selective-loading", tile=128,
         context_buckets=(128, 256, 512, 1024, 2048), batch_buckets=(1, 2, 4, 8), **given,
     )  # fmt: skip
 
@@ -150,29 +139,29 @@ def test_framework_defaults_fill_unset_inputs(catalog):
     assert "8 sequences" == assumed(found)["compiled_batch"]
 
 
-def test_prompts_elsewhere(catalog):
-    here = asked(catalog, batch=8)
-    found = asked(catalog, batch=8, prefill_on="trn2.48xlarge")
+def test_prompts_elsewhere():
+    here = asked(CATALOG, batch=8)
+    found = asked(CATALOG, batch=8, prefill_on="trn2.48xlarge")
 
     assert "prefill_interference" not in parts(found, "time_per_output_token")
     # 1,024 tokens of 327,680 B over the 3,200 Gbps of a server, and the latency of its network.
     assert 1024 * 327_680 / 400e9 + 15e-6 == pytest.approx(found["transfer_time"])
-    half = asked(catalog, batch=8, prefill_on="trn2.48xlarge", lnc=1, tp=64)  # of 128 ranks
+    half = asked(CATALOG, batch=8, prefill_on="trn2.48xlarge", lnc=1, tp=64)  # of 128 ranks
     assert 1024 * 327_680 / 200e9 + 15e-6 == pytest.approx(half["transfer_time"])
     assert here["time_to_first_token"] + found["transfer_time"] == pytest.approx(found["time_to_first_token"])
     assert found["throughput"] / 32 == pytest.approx(found["throughput_per_chip"])
     assert 0.0 < found["prefill_decode_ratio"] < 1.0
     # The pool that is slower sets the rate.
     slow = asked(
-        catalog, batch=256, prompt=8192, output=2, kv_dtype="fp8", prefill_on="trn1.32xlarge", model="llama-3.1-8b"
+        CATALOG, batch=256, prompt=8192, output=2, kv_dtype="fp8", prefill_on="trn1.32xlarge", model="llama-3.1-8b"
     )
     assert slow["prefill_decode_ratio"] > 1.0
 
 
-def test_disaggregated_prefill_has_its_own_efficiency(catalog):
+def test_disaggregated_prefill_has_its_own_efficiency():
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge", "calibration": "auto"}
-    found = asked(catalog, prefill_on="trn2.48xlarge", **given)
-    alone = asked(catalog, **given | {"on": "trn2.48xlarge", "tp": 32})
+    found = asked(CATALOG, prefill_on="trn2.48xlarge", **given)
+    alone = asked(CATALOG, **given | {"on": "trn2.48xlarge", "tp": 32})
     assumptions = assumed(found)
     assert (OF_TRN1, OF_TRN2) == (assumptions["calibration"], assumptions["prefill_calibration"])
     prompt = parts(alone, "time_to_first_token")
@@ -183,12 +172,12 @@ def test_disaggregated_prefill_has_its_own_efficiency(catalog):
     assert (None, "KV cache of one prompt") == (transfer.high, transfer.note)
 
 
-def test_achieved_shares_of_a_calibration(catalog, monkeypatch):
+def test_achieved_shares_of_a_calibration(monkeypatch):
     given = {"model": "llama-2-7b", "on": "trn1.32xlarge", "prompt": 128, "output": 8064}
     fitted = Calibrated("c", Efficiency(call=86e-6, memory=0.5), low=0.9, high=1.2, coverage=0.8, description="30 rows")
     of_each = iter((Calibrated(), Calibrated(efficiency=Efficiency(call=86e-6)), fitted))
     monkeypatch.setattr(deployment, "calibration_of", lambda *_: next(of_each))
-    ideal, called, known = (run(catalog, **given) for _ in range(3))
+    ideal, called, known = (run(CATALOG, **given) for _ in range(3))
 
     assert 65 * 86e-6 == pytest.approx(called["time_per_output_token"] - ideal["time_per_output_token"])
     before, after = (parts(e, "time_per_output_token") for e in (called, known))
@@ -200,45 +189,41 @@ def test_achieved_shares_of_a_calibration(catalog, monkeypatch):
     assert "30 rows" in {a.why for a in known.assumptions}
 
 
-def test_the_scale_counts_the_ranks_of_all_stages(catalog, monkeypatch):
+def test_the_scale_counts_the_ranks_of_all_stages(monkeypatch):
     """A server has 32 ranks."""
     found, at = [], Calibrated.at
     monkeypatch.setattr(
         Calibrated, "at", lambda *of, scale, **more: found.append(scale) or at(*of, scale=scale, **more)
     )
     for tp, pp in ((8, 1), (8, 4), (8, 8), (32, 2)):
-        asked(catalog, model="llama-3.1-8b", on="trn1.32xlarge*4", tp=tp, pp=pp)
+        asked(CATALOG, model="llama-3.1-8b", on="trn1.32xlarge*4", tp=tp, pp=pp)
     assert ["server", "server", "cluster", "cluster"] == found
 
 
 @pytest.mark.parametrize(("given", "reason", "place"), tables(__file__)["refusals"])
-def test_refusals(catalog, given, reason, place):
-    with pytest.raises(RefusalError) as refused:
-        asked(catalog, **given)
-
-    assert (reason, place) == (refused.value.reason, refused.value.place)
+def test_refusals(given, reason, place):
+    assert (reason, place) == reason_and_place(asked, CATALOG, **given)
 
 
 @pytest.mark.parametrize(("framework", "on", "hint"), tables(__file__)["hints_of_frameworks"])
-def test_frameworks_of_other_devices(whole, framework, on, hint):
-    with pytest.raises(RefusalError) as refused:
-        asked(whole, framework=framework, on=on)
+def test_frameworks_of_other_devices(framework, on, hint):
+    refused = refusal(asked, WHOLE, framework=framework, on=on)
 
-    assert ("framework", hint) == (refused.value.place, refused.value.hint)
+    assert ("framework", hint) == (refused.place, refused.hint)
 
 
 @pytest.mark.parametrize(("given", "name", "value", "why"), tables(__file__)["assumptions"])
-def test_assumptions(catalog, given, name, value, why):
-    found = asked(catalog, **{"model": "qwen3-30b-a3b", "tp": 32, **given})
+def test_assumptions(given, name, value, why):
+    found = asked(CATALOG, **{"model": "qwen3-30b-a3b", "tp": 32, **given})
 
     assert [(value, why)] == [(a.value, a.why) for a in found.assumptions if a.name == name]
 
 
-def test_all_experts_of_a_batch(catalog):
+def test_all_experts_of_a_batch():
     """Of 128 experts two tokens select 16: distinct ones, as many as they select, or all are read."""
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 2}
     found = [
-        parts(asked(catalog, experts=e, **given), "time_per_output_token")["matrices"]
+        parts(asked(CATALOG, experts=e, **given), "time_per_output_token")["matrices"]
         for e in ("selected", "selective-loading", "all")
     ]
 
@@ -255,18 +240,18 @@ IN_FLIGHT = {
 
 
 @pytest.mark.parametrize("framework", IN_FLIGHT)
-def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
+def test_a_server_on_gpus_is_computed_as_measured_rows_are(framework):
     """One model of serving for questions and for rows: requests in flight, queueing and response included."""
     row = {"kind": "infer", "id": "r", "hardware": "H100 SXM", "n_chips": "2", "tp": "2", "isl": "20000", "osl": "512",
            "batch_conc": "12", "tpot_ms": "99", "mode": "agg", "framework": framework, **IN_FLIGHT[framework]}  # fmt: skip
-    (case,) = serving_cases(whole.graph, [row])
+    (case,) = serving_cases(WHOLE.graph, [row])
     assert isinstance(case, ServingCase)
     experts = case.dims.experts > 0
-    known = calibrated(whole.graph, case.system.chip, "inference", "auto", framework, experts=experts)
+    known = calibrated(WHOLE.graph, case.system.chip, "inference", "auto", framework, experts=experts)
     times = ServingRuns.of([case], known.efficiency).run(asdict(serving_of(known)))
 
     found = asked(
-        whole, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,
+        WHOLE, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,
         framework=framework, calibration="auto", dtype=case.dtype,
     )  # fmt: skip
 
@@ -279,7 +264,6 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     assert found["time_to_first_token"] == pytest.approx(sum(first.values()), rel=1e-12)
 
 
-CATALOG = load([*PLUGINS, str(folder())])
 MODELS = ["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b"]
 SYSTEMS = ["p5.48xlarge", "p5en.48xlarge", "dgx-b200", "trn1.32xlarge", "trn2.48xlarge"]
 POWERS = [1 << i for i in range(9)]
@@ -307,7 +291,7 @@ SHORT_OUTPUTS: dict[str, Any] = {
 @example(asked={**SHORT_OUTPUTS, "tp": 1, "dp": 8, "batch": 128, "dtype": "fp8"})
 def test_no_estimate_is_better_than_the_ideal(asked: dict[str, Any]) -> None:
     try:
-        ideal, estimate = (run(CATALOG, **asked, calibration=known) for known in ("none", "auto"))
+        ideal, estimate = (run(WHOLE, **asked, calibration=known) for known in ("none", "auto"))
     except RefusalError:
         assume(False)
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.engine import refusal
 from tests.support.evaluations import keywords, parts, table
-from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.fit import PARTS
@@ -117,9 +117,8 @@ def test_inference_keeps_weights_and_cache():
     ],
 )
 def test_refusals(question, reason, place):
-    with pytest.raises(RefusalError) as caught:
-        run(CATALOG, **{**LLAMA, **question})
-    assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
+    caught = refusal(run, CATALOG, **{**LLAMA, **question})
+    assert (reason, place) == (caught.reason, caught.place), caught
 
 
 def test_the_digits_of_the_capacity_may_leave_it_open():
@@ -146,11 +145,10 @@ def test_more_memory_is_never_less_feasible(gib, tp, recompute):
 def test_stages_of_different_length() -> None:
     """61 layers on 8 stages need --uneven, which the hint names; the memory is that of the evaluator training."""
     given = {"model": "deepseek-v3", "on": "trn2.48xlarge*16", "seq": 4096, "tp": 8, "pp": 8, "ep": 8, "zero": 1}
-    with pytest.raises(RefusalError) as caught:
-        trnspec.evaluate("memory", CATALOG, **given)
+    caught = refusal(trnspec.evaluate, "memory", CATALOG, **given)
     found = trnspec.evaluate("memory", CATALOG, **given, uneven=True, microbatches=8)
     step = trnspec.evaluate("training", CATALOG, **given, uneven=True, global_batch=8 * 16, must_fit=False)
 
-    assert ("layers-not-divisible", True) == (caught.value.reason, "uneven=True" in caught.value.hint)
+    assert ("layers-not-divisible", True) == (caught.reason, "uneven=True" in caught.hint)
     assert found["total"] == step["memory"]
     assert "stages of 7 and 8 layers; the longest decides" in {a.value for a in step.assumptions}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import trnspec
-from trnspec.errors import RefusalError
+from tests.support.engine import refusal
 from trnspec.evaluators.traces import _traffic, execution, step_passes
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.output.chakra import parsed
@@ -69,10 +69,7 @@ def test_messages_have_two_sides(found) -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(RefusalError) as many:
-        files(on="trn1.32xlarge*64", tp=1, pp=1, global_batch=2**20)
-
-    assert many.value.reason == "too-many-events"
+    assert refusal(files, on="trn1.32xlarge*64", tp=1, pp=1, global_batch=2**20).reason == "too-many-events"
 
 
 @pytest.mark.parametrize("tp", [1, 2, 8, 32])

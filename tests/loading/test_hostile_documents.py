@@ -1,6 +1,5 @@
 """Hostile documents: each gives a finding at its line, and every command goes on with the rest."""
 
-import json
 import string
 from pathlib import Path
 
@@ -136,9 +135,7 @@ def test_no_command_breaks_on_references_to_other_kinds(here, monkeypatch) -> No
     (here.folder / "mine").mkdir()
     (here.folder / "mine" / "odd.yaml").write_text(WRONG)
     monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
-    errors = {
-        (f["code"], f["line"]) for f in json.loads(here("validate", "mine", "--format", "json").out)["diagnostics"]
-    }
+    errors = {(f["code"], f["line"]) for f in here("validate", "mine", "--format", "json").data["diagnostics"]}
 
     assert errors == {("TRN202", 3), ("TRN202", 5), ("TRN202", 6), ("TRN202", 7), ("TRN202", 9)}
     for command in COMMANDS:
@@ -181,4 +178,4 @@ def test_documents_with_references_to_other_kinds_are_shown(here, monkeypatch) -
     monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
 
     assert 0 == here("show", "odd", "--catalog", ".").status
-    assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]
+    assert {} == here("export", "json", "odd", "--catalog", ".").data["sources"]

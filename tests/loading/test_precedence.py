@@ -1,21 +1,12 @@
 """Precedence of the catalogs of plugins, tested on installed distributions."""
 
-import json
-
-import pytest
-
 from tests.support.invented_plugins import ACME, CHIP, SERVER
 from tests.support.programs import ROOT, Site
 
 
-@pytest.fixture
-def site(tmp_path) -> Site:
-    return Site(tmp_path / "site")
-
-
-def found(site: Site, *args: str) -> set[tuple[str, str, int]]:
-    done = site.run("validate", *args, "--format", "json")
-    return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]}
+def found(site: Site, *args: str, before: tuple[str, ...] = ()) -> set[tuple[str, str, int]]:
+    done = site.run(*before, "validate", *args, "--format", "json")
+    return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in done.data["diagnostics"]}
 
 
 def test_documents_of_a_plugin_are_part_of_the_catalog(site) -> None:
@@ -28,13 +19,8 @@ def test_documents_of_a_plugin_are_part_of_the_catalog(site) -> None:
     assert "2 TB/s" in site.run("show", "acme").out
     assert set() == found(site, "acme-server.yaml")
     assert {("acme-server.yaml", "TRN201", 3), ("acme-server.yaml", "TRN201", 5)} == {
-        f for f in found_without(site, "acme-server.yaml") if f[1] == "TRN201"
+        f for f in found(site, "acme-server.yaml", before=("--no-plugins",)) if f[1] == "TRN201"
     }
-
-
-def found_without(site: Site, *args: str) -> set[tuple[str, str, int]]:
-    done = site.run("--no-plugins", "validate", *args, "--format", "json")
-    return {(d["file"].rpartition("/")[2], d["code"], d["line"]) for d in json.loads(done.out)["diagnostics"]}
 
 
 def replaced(text: str, *changes: tuple[str, str]) -> str:
@@ -57,7 +43,7 @@ def allowed(*paths: str) -> tuple[str, str]:
 def reported(site: Site, text: str) -> tuple[set[tuple[str, str, int]], str]:
     """What is found in a catalog whose one document is this, and the bandwidth that is shown then."""
     folder = site.catalog("acme", {"chips/trainium1.yaml": text})
-    shown = json.loads(site.run("show", "trainium1", "--format", "json").out)
+    shown = site.run("show", "trainium1", "--format", "json").data
     (bandwidth,) = (r["says"] for r in shown["rows"] if (r["at"], r["verdict"]) == ("memory.bandwidth", "adopted"))
     return {f for f in found(site, str(folder)) if f[1] == "TRN204"}, bandwidth
 

@@ -1,6 +1,5 @@
 """The MCP server as an agent sees it: a process of its own, and the client of the official library."""
 
-import json
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -93,7 +92,7 @@ def test_evaluators_and_their_inputs(answers: dict[str, Any]) -> None:
     ],
 )
 def test_tool_answer_equals_command_output(answers: dict[str, Any], call: str, command: list[str]) -> None:
-    assert answers[call].structured_content == json.loads(forked(*command, "--format", "json", cwd=ROOT, path=ROOT).out)
+    assert answers[call].structured_content == forked(*command, "--format", "json", cwd=ROOT, path=ROOT).data
 
 
 def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dict[str, Any]) -> None:

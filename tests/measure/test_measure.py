@@ -1,7 +1,6 @@
 """Measurements with PyTorch on the processor: times, rows, and what the command writes; skipped where it is not installed."""
 
 import csv
-import json
 from math import prod
 
 import pytest
@@ -71,7 +70,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     options = ("measure", "--device", "cpu", "--small", "--only", "gemm", "--only", "copy", "--chip", "trainium1")
     done = here(*options, "--out", "mine", "--name", "lab", "--format", "json")
     assert 0 == done.status, done.err
-    result = json.loads(done.out)
+    result = done.data
     assert ("trainium1", 3) == (result["chip"], len(result["rows"]))
     assert {"PyTorch", "Python", "system", "threads"} == set(result["device"]["facts"])
     assert {"gemm", "device2device"} == {each["what"] for each in result["compared"]}

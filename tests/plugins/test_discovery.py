@@ -1,7 +1,6 @@
 """trnspec.plugins.discovery: nothing that is installed beside trnspec can stop it."""
 
 import importlib.metadata
-import json
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -15,16 +14,11 @@ from trnspec.plugins.selection import GROUP, ONLY
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
 
 
-@pytest.fixture
-def site(tmp_path) -> Site:
-    return Site(tmp_path / "site")
-
-
 def records(site: Site, *options: str, **env: str) -> dict[str, dict]:
     done = site.run(*options, "plugin", "list", "--format", "json", **env)
 
     assert done.status == 0, done.err
-    return {r["name"]: r for r in json.loads(done.out)["plugins"]}
+    return {r["name"]: r for r in done.data["plugins"]}
 
 
 KINDS = "kinds=(Kind('Chip', 'chipses', type('Chip', (), {})),)"
@@ -98,7 +92,7 @@ def failed(tmp_path_factory) -> tuple[dict[str, dict], list[str]]:
     done = site.run("plugin", "list", "--format", "json", TRNSPEC_PLUGIN_SECONDS="1")
 
     assert 0 == done.status
-    return {r["name"]: r for r in json.loads(done.out)["plugins"]}, done.err.splitlines()
+    return {r["name"]: r for r in done.data["plugins"]}, done.err.splitlines()
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -120,7 +114,7 @@ def test_output_of_an_import_is_not_ours(site) -> None:
     done = site.run("validate", CHIP, "--format", "json")
 
     assert (0, "hello\n") == (done.status, done.err)
-    assert json.loads(done.out)["summary"]["files"] == 1
+    assert done.data["summary"]["files"] == 1
 
 
 def test_between_plugins_the_first_by_name_wins(site) -> None:

@@ -1,7 +1,5 @@
 """A plugin with an invalid kind, value or function is reported with the name of what is wrong, and nothing else fails."""
 
-import json
-
 import pytest
 
 from tests.support.invented_plugins import ACME
@@ -105,7 +103,7 @@ def records(site) -> dict[str, dict]:
     done = site.run("plugin", "list", "--format", "json")
 
     assert 0 == done.status, done.err
-    return {r["name"]: r for r in json.loads(done.out)["plugins"]}
+    return {r["name"]: r for r in done.data["plugins"]}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -163,7 +161,7 @@ def test_a_rule_that_raises(tmp_path) -> None:
     module = site.plugin("rules", "rules=(bad,)", head=RULES)
     line = module.read_text().splitlines().index("    return node.spec.memory.capacity / 0") + 1
     done = site.run("validate", FILE, "--format", "json")
-    (finding,) = json.loads(done.out)["diagnostics"]
+    (finding,) = done.data["diagnostics"]
     (see,) = finding["see"]
 
     assert ("TRN900", module.name, line, "return node.spec.memory.capacity / 0") == (
@@ -304,7 +302,7 @@ def test_parts_that_fail_for_one_document(tmp_path) -> None:
     text = "api_version: trnspec/v1\nkind: Store\nmetadata: {name: big, title: Big, source: acme-page}\n"
     (site.folder / "stores").mkdir()
     (site.folder / "stores" / "big.yaml").write_text(text + "spec: {chip: acme-1, count: 9}\n")
-    (finding,) = json.loads(site.run("validate", "stores", "--format", "json").out)["diagnostics"]
+    (finding,) = site.run("validate", "stores", "--format", "json").data["diagnostics"]
 
     assert ("TRN190", 4) == (finding["code"], finding["line"])
     assert "Store.parts() has the part ('9', Ref(name='acme-1'))" in finding["message"]

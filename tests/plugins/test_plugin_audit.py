@@ -1,7 +1,5 @@
 """Explanations of plugins in ``trnspec audit``, as in ``trnspec validate``."""
 
-import json
-
 import pytest
 
 from tests.support.invented_plugins import ACME, SERVER
@@ -29,7 +27,7 @@ def site(tmp_path) -> Site:
 def causes(site, *before) -> dict[str, list[str]]:
     """What an audit of the catalog reports of each disagreement."""
     done = site.run(*before, "audit", "acme-server", "--catalog", "catalog", "--format", "json")
-    found = json.loads(done.out)["disagreements"]
+    found = done.data["disagreements"]
 
     assert (1, "") == (done.status, done.err)
     return {d["at"]: [c["sentence"] for c in d["causes"]] for d in found}

@@ -1,7 +1,5 @@
 """Commands of plugins: they run, they are in the help, and what does not need them does not look for them."""
 
-import json
-
 import pytest
 
 from tests.support.programs import Site
@@ -17,11 +15,6 @@ def hello(name):
 """
 
 
-@pytest.fixture
-def site(tmp_path) -> Site:
-    return Site(tmp_path / "site")
-
-
 def installed(site: Site, name: str = "one", command: str = "hello", *, run: str | None = None, code: str = "") -> None:
     """A plugin with one command, in a module beside its own."""
     module = site.folder / f"{name}_commands.py"
@@ -33,7 +26,7 @@ def installed(site: Site, name: str = "one", command: str = "hello", *, run: str
 def records(site: Site, *options: str) -> dict[str, tuple[str, str]]:
     done = site.run(*options, "plugin", "list", "--format", "json")
     assert 0 == done.status
-    return {r["name"]: (r["status"], r["message"]) for r in json.loads(done.out)["plugins"]}
+    return {r["name"]: (r["status"], r["message"]) for r in done.data["plugins"]}
 
 
 def test_a_command_runs(site) -> None:

@@ -1,7 +1,6 @@
 """Units of plugins: known where the plugin is, and nowhere else in the same process."""
 
 import copy
-import json
 import pickle
 from fractions import Fraction
 
@@ -133,7 +132,7 @@ def test_plugin_units_on_the_command_line(site) -> None:
     assert (0, "") == (checked.status, checked.err), checked.out
     assert (0, ["wordy"]) == (asked.status, [line.partition(",")[0] for line in asked.out.splitlines()[1:]])
     assert "8,000 Mword" in shown.out
-    assert ("TRN111", 7) in {(d["code"], d["line"]) for d in json.loads(alone.out)["diagnostics"]}
+    assert ("TRN111", 7) in {(d["code"], d["line"]) for d in alone.data["diagnostics"]}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_plugin_units_on_the_command_line(site) -> None:
 def test_records(tmp_path, units, status, message) -> None:
     site = Site(tmp_path / "site")
     site.plugin("more", f"units=({units},)", head=HEAD)
-    (record,) = json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]
+    (record,) = site.run("plugin", "list", "--format", "json").data["plugins"]
 
     assert status == record["status"]
     assert message in record["message"]

@@ -1,6 +1,5 @@
 """The page of plans: its numbers are those that the commands print, and the selects choose a case."""
 
-import json
 import shlex
 
 import pytest
@@ -21,7 +20,7 @@ def test_numbers_are_those_of_the_commands(plans, here) -> None:
         assert len(COLUMNS[case.phase]) == len(case.columns) == len(case.rows[0])
         for row in case.rows:
             assert any({cell for cell in row if cell != "-"} <= found for found in cells), (case.id, row)
-        printed = json.loads(here(*args, "--format", "json").out)["tables"][0]
+        printed = here(*args, "--format", "json").data["tables"][0]
         at = printed["columns"].index("system")
         assert [row[0] for row in case.rows] == [row[at] for row in printed["rows"]][: len(case.rows)]
 

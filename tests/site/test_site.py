@@ -1,8 +1,6 @@
 """The pages of a site: their numbers are those of ``trnspec show``, their links resolve, and they load nothing."""
 
-import csv
 import html
-import io
 import json
 import re
 import sys
@@ -76,7 +74,7 @@ def cells(page: str) -> list[list[str]]:
 
 def test_every_value_is_that_of_show(here, pages) -> None:
     for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b", "neuronlink-v3", "neuroncore-v3"):
-        rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
+        rows = here("show", name, "--format", "csv").rows
         adopted = [[r["at"], r["says"]] for r in rows if r["value"] or r["verdict"] in ("adopted", "derived")]
         page = [[at, text] for at, text in cells(pages[f"document/{name}.html"]) if text != "not adopted"]
 
@@ -101,7 +99,7 @@ def test_every_document_has_all_its_values(pages) -> None:
 
 def test_table_has_the_numbers_of_show(here, data) -> None:
     for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b"):
-        rows = json.loads(here("show", name, "--format", "json").out)["rows"]
+        rows = here("show", name, "--format", "json").data["rows"]
         shown = {r["at"]: r for r in rows if r["value"] is not None}
         (document,) = [d for d in data["documents"] if d["name"] == name]
         table = {at: dict(zip(VALUE_FIELDS, row, strict=False)) for at, row in document["values"].items()}

@@ -2,9 +2,11 @@
 
 import functools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from attrs import evolve, frozen
 
 from tests.support.programs import ROOT
@@ -39,6 +41,18 @@ def everything() -> Graph:
 def shipped() -> Catalog:
     """The catalog that trnspec ships."""
     return load()
+
+
+def refusal(call: Callable[..., object], *args: Any, **given: Any) -> RefusalError:
+    """The error of a call that is refused."""
+    with pytest.raises(RefusalError) as refused:
+        call(*args, **given)
+    return refused.value
+
+
+def reason_and_place(call: Callable[..., object], *args: Any, **given: Any) -> tuple[str, str]:
+    error = refusal(call, *args, **given)
+    return error.reason, error.place
 
 
 # Transformers as dimensions, for tests; made here by hand, so that a figure does not depend on the catalog.

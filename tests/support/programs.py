@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import contextlib
+import csv
 import fcntl
 import functools
 import importlib
@@ -35,6 +36,7 @@ from trnspec.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 
 @frozen
@@ -44,6 +46,16 @@ class Result:
     status: int
     out: str
     err: str
+
+    @property
+    def data(self) -> Any:
+        """What was written, of a run with ``--format json``."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """What was written, of a run with ``--format csv``."""
+        return list(csv.DictReader(io.StringIO(self.out)))
 
 
 class Here:

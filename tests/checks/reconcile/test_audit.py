@@ -5,20 +5,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from trnspec.api import graph
+from tests.support.rules import shipped
 from trnspec.checks.reconcile.audit import Audit, audit
 from trnspec.checks.reconcile.proportions import proportions
 from trnspec.cli import group
 
 
 @pytest.fixture(scope="module")
-def catalog():
-    return graph()
-
-
-@pytest.fixture(scope="module")
-def shown(catalog) -> Audit:
-    return audit(catalog)
+def shown() -> Audit:
+    return audit(shipped())
 
 
 # The known conflicts: document, a path the claim names, what it says, what explains it (of any of the hypotheses), verdict.
@@ -67,8 +62,8 @@ def test_a_known_conflict_is_shown_with_its_explanation(shown: Audit, id: str) -
         ("A20", "FP32 over BF16, dense", "counts engines other than the tensor engines"),
     ],
 )
-def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name: str, cause: str) -> None:
-    found = [p for p in proportions(catalog) if p.name == name]
+def test_a_known_proportion_is_shown_with_its_explanation(id: str, name: str, cause: str) -> None:
+    found = [p for p in proportions(shipped()) if p.name == name]
 
     assert found, f"{id} is not shown"
     assert cause in found[0].cause

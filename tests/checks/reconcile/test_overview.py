@@ -2,14 +2,9 @@
 
 import pytest
 
-from trnspec.api import graph
+from tests.support.rules import shipped
 from trnspec.checks.reconcile.audit import Disagreement, SourceValue, audit
 from trnspec.checks.reconcile.overview import is_at, overview, paths_of
-
-
-@pytest.fixture(scope="module")
-def catalog():
-    return graph()
 
 
 def disagreement(verdict="unresolved", gap=0.5, source="neuron-trn2-2026-08", at="spec.memory.bandwidth"):
@@ -40,7 +35,7 @@ def test_below() -> None:
     ]
 
 
-def test_order_of_importance(catalog) -> None:
+def test_order_of_importance() -> None:
     """Not recorded, then unresolved, resolved, coarse, a word and rounded; vendors before third parties, large gaps first.
 
     Texts without a gap are last. A gap is large by its factor: half is as far as twice. Of 0 there is no factor.
@@ -52,14 +47,14 @@ def test_order_of_importance(catalog) -> None:
         disagreement("rounded", 9.0),
     ]  # fmt: skip
 
-    assert in_order == list(overview(catalog, reversed(in_order)).important)
+    assert in_order == list(overview(shipped(), reversed(in_order)).important)
 
 
-def test_counts(catalog) -> None:
+def test_counts() -> None:
     """Each figure has one outcome; what is found counts before what its claims say."""
     names = frozenset({"trainium2"})
-    summary = overview(catalog, audit(catalog, names).disagreements, names)
-    one = overview(catalog, [disagreement("found")], names, ("memory.bandwidth",))
+    summary = overview(shipped(), audit(shipped(), names).disagreements, names)
+    one = overview(shipped(), [disagreement("found")], names, ("memory.bandwidth",))
 
     assert summary.figures == summary.agreeing + summary.resolved + summary.unresolved
     assert (1, summary.found) == (summary.documents, 0)

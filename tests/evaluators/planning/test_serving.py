@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from tests.support.engine import everything
+from tests.support.engine import everything, refusal
 from tests.support.evaluations import BuiltinConformance, keywords
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
@@ -164,9 +164,7 @@ def test_a_trace_that_no_number_of_systems_serves(tmp_path) -> None:
     file = tmp_path / "trace.csv"
     rows_ = "".join(f"{n / 10.0},{100_000 if n % 4 == 0 else 100},16\n" for n in range(200))
     file.write_text("arrival,isl,osl\n" + rows_, encoding="utf-8")
-    with pytest.raises(RefusalError) as refused:
-        plan(CAT, **{**OF_FILE, "rate": None, "tp": (4,)}, lengths=str(file))
-    assert refused.value.reason == "no-plan"
+    assert refusal(plan, CAT, **{**OF_FILE, "rate": None, "tp": (4,)}, lengths=str(file)).reason == "no-plan"
 
 
 def test_pools_are_apart() -> None:
@@ -306,9 +304,7 @@ def test_the_nearest_published_fleet_is_next_to_the_plan(inputs, text, differenc
 
 def test_no_plan() -> None:
     """The error names the nearest deployment, the limit that it misses, and limits that it meets."""
-    with pytest.raises(RefusalError) as refused:
-        plan(CAT, **{**QUESTION, "tpot": "0.1ms"})
-    error = refused.value
+    error = refusal(plan, CAT, **{**QUESTION, "tpot": "0.1ms"})
     (suggestion,) = error.suggestions
 
     assert error.reason == "no-plan"
@@ -324,10 +320,9 @@ def test_limits_are_rounded_up() -> None:
 
 
 def test_no_deployment_fits() -> None:
-    with pytest.raises(RefusalError) as caught:
-        plan(CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
+    caught = refusal(plan, CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
 
-    assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught.value))
+    assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught))
     with pytest.raises(RefusalError, match=r"limits at this rate: trn2\.48xlarge: tp 4 and 1 other: more") as caught:
         plan(CAT, **QUESTION | {"rate": 1e12, "pools": ("aggregated", "disaggregated")})
     assert (caught.value.place, str(caught.value.hint).split(",")[0]) == ("rate", "a lower rate")
@@ -369,12 +364,13 @@ class TestConformance(BuiltinConformance):
 
 
 def test_each_reason_is_stated_once() -> None:
-    with pytest.raises(RefusalError) as refused:
-        plan(CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge")
+    refused = refusal(
+        plan, CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge"
+    )
 
     why = "the rate between servers of trn3.48xlarge*2 is not published"
-    assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused.value)
-    assert str(refused.value).count(why) == 1
+    assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused)
+    assert str(refused).count(why) == 1
 
 
 def test_buckets_of_a_framework_hold_the_longest_request_of_a_file(tmp_path) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 import trnspec
+from tests.support.engine import refusal
 from tests.support.evaluations import BuiltinConformance, keywords
-from trnspec.errors import RefusalError
 from trnspec.evaluators.searching.report import run as search_
 from trnspec.evaluators.searching.space import LAYOUT
 from trnspec.evaluators.training import run as training_
@@ -51,9 +51,7 @@ def test_search_rows_equal_training_evaluations() -> None:
     ],
 )  # fmt: skip
 def test_refusal_suggests_feasible_layouts(question, changed) -> None:
-    with pytest.raises(RefusalError) as refused:
-        run(CAT, **question)
-    suggested = [dict(s.inputs) for s in refused.value.suggestions]
+    suggested = [dict(s.inputs) for s in refusal(run, CAT, **question).suggestions]
 
     assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == [changed]
     for inputs in suggested:

@@ -7,7 +7,7 @@ import pytest
 
 import trnspec
 from tests.support.engine import shipped
-from tests.support.programs import ROOT
+from tests.support.programs import NVIDIA
 from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.loading.files import shipped as folder
@@ -18,7 +18,6 @@ from trnspec.perf.calibration.measured.cells import records
 from trnspec.perf.calibration.measured.training import training_cases
 
 DATA = folder() / "measured" / "training_trn1.csv"
-NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 
 @pytest.fixture(scope="module")

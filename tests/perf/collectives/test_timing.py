@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
 from tests.perf.collectives.conftest import GIB, KINDS, PASSES, near, on, servers, system, timings
+from tests.support.engine import reason_and_place, refusal
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound, bus_factor
@@ -187,9 +188,7 @@ def test_only_the_links_that_are_used_need_a_rate():
     some = [timings(where, group(where, 64), "all-gather", GIB) for where in (known, unknown)]
     assert some[0] == some[1]
     for where, place in ((chips, "trn3-gen1-server spec.fabric.bandwidth"), (unknown, outer.place)):
-        with pytest.raises(RefusalError) as caught:
-            timings(where, group(where), "all-gather", GIB)
-        assert ("unknown-figure", place) == (caught.value.reason, caught.value.place)
+        assert ("unknown-figure", place) == reason_and_place(timings, where, group(where), "all-gather", GIB)
 
 
 def shaped(shape):
@@ -215,10 +214,7 @@ def shaped(shape):
     ],
 )
 def test_refused(request_, reason, place):
-    with pytest.raises(RefusalError) as caught:
-        request_()
-
-    assert (reason, place) == (caught.value.reason, caught.value.place)
+    assert (reason, place) == reason_and_place(request_)
 
 
 def test_an_algorithm_can_be_named():
@@ -230,10 +226,9 @@ def test_an_algorithm_can_be_named():
     assert "recursive" in fastest(found, "RDH").algorithm.split("+")
     assert "rings-both-ways" == fastest(found, "kangaring").algorithm
     assert "direct" == fastest(found, "mesh").algorithm
-    with pytest.raises(RefusalError) as caught:
-        fastest(found, "carousel")
-    assert "unknown-algorithm" == caught.value.reason
-    assert "direct+torus" in caught.value.hint
+    caught = refusal(fastest, found, "carousel")
+    assert "unknown-algorithm" == caught.reason
+    assert "direct+torus" in caught.hint
 
 
 FACTORS = st.lists(st.sampled_from([1.0, 1.5, 2.0, 16.0]), min_size=4, max_size=4)

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from tests.support.engine import everything, shipped
+from tests.support.engine import everything, reason_and_place, refusal, shipped
 from trnspec.errors import RefusalError, UnknownNameError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.training.estimator import prepare
@@ -42,9 +42,8 @@ def test_interval_holds_the_step_even_where_a_calibration_is_off(bound, low, hig
 
 
 def test_a_layout_that_cannot_be(bound):
-    with pytest.raises(RefusalError) as refused:
-        bound.step(evolve(LAYOUT, dp=16))
-    assert ("rank-count", "dp", "dp 32") == (refused.value.reason, refused.value.place, refused.value.hint)
+    refused = refusal(bound.step, evolve(LAYOUT, dp=16))
+    assert ("rank-count", "dp", "dp 32") == (refused.reason, refused.place, refused.hint)
 
 
 UNKNOWN = {
@@ -79,6 +78,6 @@ def test_names():
 
 
 def test_a_type_without_a_rate():
-    with pytest.raises(RefusalError) as refused:
-        prepare(shipped().graph, "llama-3.1-8b", ON, dtype="mxfp8")
-    assert ("unknown-figure", "trainium1 spec.peak.dense.mxfp8") == (refused.value.reason, refused.value.place)
+    assert ("unknown-figure", "trainium1 spec.peak.dense.mxfp8") == reason_and_place(
+        prepare, shipped().graph, "llama-3.1-8b", ON, dtype="mxfp8"
+    )

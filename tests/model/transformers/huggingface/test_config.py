@@ -232,9 +232,9 @@ def test_evaluators_take_a_config(here):
     """A model of a file has the answers of the same model of the catalog."""
     (here.folder / "config.json").write_text(json.dumps(LLAMA))
     answers = [
-        json.loads(
-            here("eval", "memory", "--model", model, "--on", "trn2.48xlarge", "--seq", "4096", "--format", "json").out
-        )["answers"]
+        here("eval", "memory", "--model", model, "--on", "trn2.48xlarge", "--seq", "4096", "--format", "json").data[
+            "answers"
+        ]
         for model in ("config.json", "llama-3-8b", "meta-llama/Meta-Llama-3-8B-Instruct".replace("Meta-L", "L"))
     ]
     assert answers[0] == answers[1] == answers[2]
