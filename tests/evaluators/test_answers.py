@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from attrs import frozen
 
 from tests.support.engine import everything
-from tests.support.stored import answered, line, same, sums, write
+from tests.support.stored import answered, line, same, sums, words, write
 from tests.support.stored import read as stored
 from trnspec.api import evaluate, load, trace
 from trnspec.builtin import plugin
@@ -304,16 +304,19 @@ def catalog(*, plugins: bool) -> Catalog:
 
 
 def of_calls(name: str) -> Iterator[tuple[str, str]]:
-    """The answers of a base, and of each of its calls what differs."""
-    base = BASES[name]
+    """The answers of a base, and of each of its calls what differs; last a checksum of the words of all texts."""
+    base, checksums = BASES[name], []
 
     def answer(inputs: Mapping[str, Any]) -> dict[str, str]:
-        return answered(lambda: evaluate(base.evaluator, catalog(plugins=base.plugins), **inputs))
+        found = answered(lambda: evaluate(base.evaluator, catalog(plugins=base.plugins), **inputs))
+        checksums.append(found.pop("words", ""))
+        return found
 
     at_base = answer(base.inputs)
     yield name, line(at_base)
     for call, inputs in calls(base):
         yield f"{name}: {call}", line(answer(inputs), at_base)
+    yield f"{name}: words", words(checksums)
 
 
 def by_name(rows: Iterable[tuple[str, float]]) -> str:
@@ -409,7 +412,7 @@ def test_stored_cases_are_called(file: str) -> None:
         n
         for name, base in BASES.items()
         if file_of(base) == file
-        for n in (name, *(f"{name}: {c}" for c, _ in calls(base)))
+        for n in (name, *(f"{name}: {c}" for c, _ in calls(base)), f"{name}: words")
     ]
 
     assert [*stored(file)] == (names or [*MORE])

@@ -115,11 +115,16 @@ def texts(data: Any) -> Iterator[str]:
 
 
 def in_texts(*data: Any) -> str:
-    """The number of texts in plain data, and the logarithms of the numbers in them; their words may change."""
+    """The number of texts in plain data, and the logarithms of the numbers in them; not their words."""
     found = list(texts(data))
     return f"{len(found)}, logs {logs(float(n) for text in found for n in NUMBER.findall(text))}".removesuffix(
         ", logs 0"
     )
+
+
+def words(*data: Any) -> str:
+    """A checksum of the texts in plain data, without the numbers in them."""
+    return f"{zlib.crc32(NUMBER.sub('#', chr(10).join(texts(data))).encode()):08x}"
 
 
 def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
@@ -141,6 +146,7 @@ def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
     plain = found.to_dict()
     shown = ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck")
     yield "texts", in_texts(*(plain[name] for name in shown))
+    yield "words", words(*(plain[name] for name in shown))
 
 
 def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
@@ -149,7 +155,8 @@ def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
         return dict(entries(call()))
     except RefusalError as refused:
         about = [str(refused), refused.hint, *map(asdict, refused.suggestions)]
-        return {"refused": f"{refused.reason} at {refused.place or '-'}; {in_texts(about)}".removesuffix("; 2")}
+        refusal = f"{refused.reason} at {refused.place or '-'}; {in_texts(about)}".removesuffix("; 2")
+        return {"refused": refusal, "words": words(about)}
     except TrnspecError as error:
         return {type(error).__name__: str(error).splitlines()[0][:80]}
 
