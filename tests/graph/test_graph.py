@@ -9,18 +9,7 @@ from attrs import evolve
 from trnspec.api import registry
 from trnspec.diagnostics import Location
 from trnspec.errors import TrnspecError, UnknownNameError
-from trnspec.graph.graph import (
-    MOST_KNOWN,
-    Graph,
-    NodeProblem,
-    UnresolvedError,
-    at,
-    build,
-    cached_by_graph,
-    directed,
-    figure_at,
-    references,
-)
+from trnspec.graph import graph as graphs
 from trnspec.loading.pipeline import load_document
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
@@ -57,7 +46,7 @@ def server(name: str = "box", of: str = "one", more: str = "", rest: str = "") -
     return node("Server", name, f"{{chips: {{chip: {of}, count: 16}}{more}}}", rest=rest)
 
 
-def reported(problems: list[NodeProblem]) -> set[tuple[str, str, int, int, str, str]]:
+def reported(problems: list[graphs.NodeProblem]) -> set[tuple[str, str, int, int, str, str]]:
     """Name of the node, code, line, column, message, hint."""
     found = set()
     for p in problems:
@@ -69,7 +58,7 @@ def reported(problems: list[NodeProblem]) -> set[tuple[str, str, int, int, str, 
 
 def test_names_and_aliases_resolve():
     one, box = chip(metadata=", aliases: [uno, eins]"), server(of="uno")
-    graph, problems = build([one, box])
+    graph, problems = graphs.build([one, box])
     assert problems == []
     assert graph[box.spec.chips.chip] is one.spec
     assert graph.node(Ref("eins")) is one
@@ -82,11 +71,11 @@ def test_names_and_aliases_resolve():
 
 
 def test_a_name_that_leads_nowhere():
-    graph, _ = build([chip("trainium1"), chip("trainium2")])
+    graph, _ = graphs.build([chip("trainium1"), chip("trainium2")])
     missing: Ref[Chip] = Ref("trainium3")
     assert graph.find(missing) is None
     for lookup in (graph.node, graph.__getitem__):
-        with pytest.raises(UnresolvedError) as caught:
+        with pytest.raises(graphs.UnresolvedError) as caught:
             lookup(missing)
         assert str(caught.value) == "no document is named 'trainium3'"
     with pytest.raises(UnknownNameError) as unknown:
@@ -105,7 +94,7 @@ def test_the_nodes_of_a_class_by_name():
 
     links = [node("Link", name, "{connects: chips}") for name in ("b", "a")]
     derived = evolve(node("Link", "aa", "{connects: chips}"), spec=Derived(connects="servers"))
-    graph, _ = build([*links, chip(), derived])
+    graph, _ = graphs.build([*links, chip(), derived])
     assert [n.name for n in graph.of(Link)] == ["a", "aa", "b"]
     assert [n.name for n in graph.of(Derived)] == ["aa"]
     assert graph.of(Server) == ()
@@ -114,7 +103,7 @@ def test_the_nodes_of_a_class_by_name():
 
 def test_changed_spec_reaches_all_users():
     one, box = chip(metadata=", aliases: [uno]"), server()
-    graph, _ = build([one, box], {"lost": "lost.yaml"})
+    graph, _ = graphs.build([one, box], {"lost": "lost.yaml"})
     smaller = evolve(one.spec, dies=7)
     for name in ("one", "uno"):
         other = graph.replace(name, smaller)
@@ -131,7 +120,7 @@ def test_changed_spec_reaches_all_users():
 
 def test_figures_by_path_in_the_order_of_the_class():
     one = chip(more=", dies: 2, sbuf: {value: 48 MiB, source: page}, other: {z: 3 W, a: 1 us}, memory_pool: 16")
-    graph, _ = build([one, source()])
+    graph, _ = graphs.build([one, source()])
     assert [(".".join(map(str, p)), str(f)) for p, f in graph.figures(one).items()] == [
         ("spec.peak.dense.bf16", "190 TFLOPS"),
         ("spec.memory.capacity", "32 GiB"),
@@ -141,19 +130,19 @@ def test_figures_by_path_in_the_order_of_the_class():
         ("spec.other.a", "1 us"),
     ]
     for path, figure in graph.figures(one).items():
-        assert figure_at(one, path) is figure
-    assert figure_at(one, ("spec", "dies")) == 2
-    assert figure_at(one, ("spec", "power")) is None
-    assert figure_at(one, ("spec", "memory", "count")) is None
+        assert graphs.figure_at(one, path) is figure
+    assert graphs.figure_at(one, ("spec", "dies")) == 2
+    assert graphs.figure_at(one, ("spec", "power")) is None
+    assert graphs.figure_at(one, ("spec", "memory", "count")) is None
 
 
 def test_the_location_of_a_path():
     one = chip()
     place = one.document.place(("metadata", "name"))
-    assert at(one, ("metadata", "name"), text="x") == Location("one.yaml", place, ("metadata", "name"), "x")
+    assert graphs.at(one, ("metadata", "name"), text="x") == Location("one.yaml", place, ("metadata", "name"), "x")
     assert place == Place(3, 18)
-    assert at(one, ("metadata", "name"), key=True).place == Place(3, 12)
-    assert str(at(one, ("kind",))) == "one.yaml:2:7"
+    assert graphs.at(one, ("metadata", "name"), key=True).place == Place(3, 12)
+    assert str(graphs.at(one, ("kind",))) == "one.yaml:2:7"
 
 
 def test_every_reference_with_the_class_it_must_lead_to():
@@ -165,7 +154,7 @@ def test_every_reference_with_the_class_it_must_lead_to():
         ),
         rest="claims: [{at: spec.sbuf, says: 48 MiB, source: other}]\n",
     )
-    assert {(".".join(map(str, path)), cls.__name__, ref.name) for path, cls, ref in references(one)} == {
+    assert {(".".join(map(str, path)), cls.__name__, ref.name) for path, cls, ref in graphs.references(one)} == {
         ("metadata.source", "Source", "page"),
         ("spec.cores.core", "Core", "c"),
         ("spec.links.link", "Link", "l"),
@@ -185,13 +174,13 @@ def test_references_of_claims_stand_where_the_claims_do():
     )
     found = load_document(read_text(text, "a.yaml"), KNOWN).node
     assert found is not None
-    _, (problem,) = build([found])
+    _, (problem,) = graphs.build([found])
     assert (problem.problem.path, problem.problem.place) == (("claims", 1, "source"), Place(7, 44))
 
 
 def test_a_dangling_reference():
     nodes = [chip("trainium1"), chip("trainium2", ", aliases: [trainium-two]"), server("box", of="trainium"), server("b2", of="zzz")]  # fmt: skip
-    graph, problems = build(nodes)
+    graph, problems = graphs.build(nodes)
     assert len(graph) == 4
     near = "did you mean 'trainium-two' or 'trainium1' or 'trainium2'?"
     assert reported(problems) == {
@@ -205,7 +194,7 @@ def test_a_dangling_reference():
             "write chips/zzz.yaml, or correct the name; known: trainium1, trainium2",
         ),
     }
-    assert reported(build([server()])[1]) == {
+    assert reported(graphs.build([server()])[1]) == {
         ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name")
     }
 
@@ -215,7 +204,7 @@ def test_a_dangling_name_in_a_row_is_one_problem():
     row = "{type: spot, region: us-east-1, price: 1 USD/h, days: 9, low: 1 USD/h, high: 4 USD/h, source: none}"
     text = f"api_version: trnspec/v1\nkind: PriceList\nmetadata: {{name: box-prices, title: P}}\nspec:\n  server: box\n  rows: [{row}]\n"
     nodes = [part.node for part in load_document(read_text(text, "box-prices.yaml"), KNOWN).parts]
-    _, problems = build([*nodes, server(), chip()])
+    _, problems = graphs.build([*nodes, server(), chip()])
     assert [(p.problem.code, p.problem.place.line) for p in problems] == [("TRN201", 6)]
 
 
@@ -224,30 +213,30 @@ def test_a_dangling_name_in_a_row_is_one_problem():
     [
         (0, "write chips/nothing-alike.yaml, or correct the name"),
         (2, "write chips/nothing-alike.yaml, or correct the name; known: c0, c1"),
-        (MOST_KNOWN, "write chips/nothing-alike.yaml, or correct the name; known: c0, c1, c2, c3, c4, c5"),
-        (MOST_KNOWN + 1, "write chips/nothing-alike.yaml, or correct the name"),
+        (graphs.MOST_KNOWN, "write chips/nothing-alike.yaml, or correct the name; known: c0, c1, c2, c3, c4, c5"),
+        (graphs.MOST_KNOWN + 1, "write chips/nothing-alike.yaml, or correct the name"),
     ],
 )
 def test_hints(count, hint) -> None:
     """The known names are listed where they are few."""
-    _, problems = build([*(chip(f"c{n}") for n in range(count)), server(of="nothing-alike")])
+    _, problems = graphs.build([*(chip(f"c{n}") for n in range(count)), server(of="nothing-alike")])
 
     assert [hint] == [p.problem.hint for p in problems]
 
 
 def test_a_reference_to_a_document_of_another_kind():
     page, one = source(), chip()
-    _, problems = build([page, one, server(of="page")])
+    _, problems = graphs.build([page, one, server(of="page")])
     assert reported(problems) == {("box", "TRN202", 4, 22, "'page' is a Source; a Chip is expected here", "known: one")}
     (problem,) = problems
     assert problem.see == (Location("page.yaml", Place(2, 7), ("kind",), "Source"),)
-    _, (alone,) = build([page, server(of="page")])
+    _, (alone,) = graphs.build([page, server(of="page")])
     assert alone.problem.hint == ""
 
 
 def test_a_reference_to_a_document_that_has_errors():
     """Once in a document, however often it refers to the other."""
-    _, problems = build([server(more=", other: {a: {value: 2 GB, source: one}}")], {"one": "chips/one.yaml"})
+    _, problems = graphs.build([server(more=", other: {a: {value: 2 GB, source: one}}")], {"one": "chips/one.yaml"})
     message = "Chip 'one' cannot be used: its own document has errors"
     assert reported(problems) == {("box", "TRN203", 4, 22, message, "fix that document first")}
     assert problems[0].see == (Location("chips/one.yaml"),)
@@ -258,7 +247,7 @@ UNIQUE = "names and aliases are unique in a catalog"
 
 def test_of_two_that_share_a_name_the_first_stays():
     first, second = chip(), evolve(chip(more=", dies: 2"), target=False)
-    graph, problems = build([first, second, server()])
+    graph, problems = graphs.build([first, second, server()])
     assert graph.named("one") is first
     assert [p.node for p in problems] == [second]
     assert reported(problems) == {("one", "TRN204", 3, 18, "the name 'one' is taken by another document", UNIQUE)}
@@ -267,10 +256,10 @@ def test_of_two_that_share_a_name_the_first_stays():
 
 def test_an_alias_that_is_a_name_and_a_name_that_is_an_alias():
     named, aliased = chip("one"), chip("two", ", aliases: [one]")
-    graph, problems = build([named, aliased])
+    graph, problems = graphs.build([named, aliased])
     assert graph.named("one") is named
     assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
-    graph, problems = build([aliased, named])
+    graph, problems = graphs.build([aliased, named])
     assert graph.named("one") is named
     assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
 
@@ -279,13 +268,13 @@ def test_an_alias_of_a_document_that_is_checked_is_reported():
     """The other document, of the shipped catalog, is as it was, whichever comes first."""
     mine, shipped = chip("one", ", aliases: [both]"), evolve(chip("two", ", aliases: [both]"), target=False)
     for nodes in ([mine, shipped], [shipped, mine]):
-        _, problems = build(nodes)
+        _, problems = graphs.build(nodes)
         assert reported(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
 
 
 @pytest.mark.parametrize(("aliases", "name", "column"), [("one", "one", 43), ("a, a", "a", 46)])
 def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
-    graph, problems = build([chip(metadata=f", aliases: [{aliases}]")])
+    graph, problems = graphs.build([chip(metadata=f", aliases: [{aliases}]")])
     assert reported(problems) == {
         ("one", "TRN204", 3, column, f"the name {name!r} is given twice", "remove one of them")
     }
@@ -293,7 +282,7 @@ def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
 
 
 def test_the_references_of_a_document_that_was_left_out_are_not_reported():
-    graph, problems = build([server("box", of="one"), server("box", of="none"), chip()])
+    graph, problems = graphs.build([server("box", of="one"), server("box", of="none"), chip()])
     assert [p.problem.code for p in problems] == ["TRN204"]
     assert [n.name for n in graph] == ["box", "one"]
 
@@ -303,14 +292,14 @@ def test_references_of_all_documents_are_checked_unless_only_targets_are_wanted(
     context = evolve(node("Chip", "part", "{memory: {capacity: 1 GiB}}", ", source: nothing"), target=False)
 
     assert [["TRN201"], ["TRN201"], []] == [
-        [p.problem.code for p in build([context], **given)[1]]
+        [p.problem.code for p in graphs.build([context], **given)[1]]
         for given in ({}, {"targets_only": False}, {"targets_only": True})
     ]
 
 
 def test_documents_that_use_others():
     """Directly, through another, and in a chain of three; the given ones are among them."""
-    graph, _ = build(
+    graph, _ = graphs.build(
         [
             source(),
             chip("one"),
@@ -329,7 +318,7 @@ def test_documents_that_use_others():
 
 def test_focus():
     """Rules ask for the documents of a kind, of several, or of any; without a focus all documents are in it."""
-    graph, _ = build([source(), chip("one"), chip("two"), server("box", "one"), server("case", "two")])
+    graph, _ = graphs.build([source(), chip("one"), chip("two"), server("box", "one"), server("case", "two")])
     mine = graph.focused_on(["one", "case"])
 
     assert [n.name for n in mine.focused()] == ["one", "case"]
@@ -342,14 +331,14 @@ def test_focus():
 
 
 def test_cached_by_graph_and_by_other_arguments() -> None:
-    calls: list[tuple[Graph, str]] = []
+    calls: list[tuple[graphs.Graph, str]] = []
 
-    @cached_by_graph
-    def computed(graph: Graph, name: str) -> str:
+    @graphs.cached_by_graph
+    def computed(graph: graphs.Graph, name: str) -> str:
         calls.append((graph, name))
         return name
 
-    first, second = Graph({}), Graph({})
+    first, second = graphs.Graph({}), graphs.Graph({})
 
     assert [computed(graph, name) for graph, name in ((first, "a"), (first, "a"), (first, "b"), (second, "a"))] == [
         "a",
@@ -366,7 +355,7 @@ def test_both_directions_have_twice_the_rate_of_one(stated, direction) -> None:
     wire = node("Link", "wire", f"{{connects: chips, bandwidth: {{{stated}: 100 GB/s}}}}")
     rates = {"per_direction": 1, "both": 2}
 
-    place, factor = directed(wire, ("spec", "bandwidth"), direction)
+    place, factor = graphs.directed(wire, ("spec", "bandwidth"), direction)
 
     assert (("spec", "bandwidth", stated), Fraction(rates[direction], rates[stated])) == (place, factor)
 
@@ -375,4 +364,4 @@ def test_units_are_those_of_a_plugin_if_there_is_one() -> None:
     units = UnitTable(())
     plugin = evolve(chip("two"), units=units)
 
-    assert build([chip(), plugin])[0].units is units
+    assert graphs.build([chip(), plugin])[0].units is units

@@ -14,6 +14,7 @@ from tests.support.schema import KINDS, Part, Sampler, documents, unplaced
 from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.loading.structure import structure
+from trnspec.model import reflection
 from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -25,76 +26,52 @@ from trnspec.model.kinds import kind_of
 from trnspec.model.link import Lanes, Link
 from trnspec.model.parts import parts_fault
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import (
-    ChoiceShape,
-    EitherShape,
-    FigureShape,
-    FlagShape,
-    ListShape,
-    MapShape,
-    NumberShape,
-    ObjectShape,
-    RefShape,
-    Shape,
-    TextShape,
-    classes_below,
-    dotted,
-    field_at,
-    field_docs,
-    is_extensive,
-    leaves,
-    shape_at,
-    shape_in_document,
-    shape_of,
-    spread,
-    value_at,
-)
 from trnspec.model.renames import renames
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
 
-BANDWIDTH = FigureShape(Dimension.BANDWIDTH)
+BANDWIDTH = reflection.FigureShape(Dimension.BANDWIDTH)
 
 
 @pytest.mark.parametrize(
     ("annotation", "shape"),
     [
-        (Figure, FigureShape(None)),
-        (AnyFigure, FigureShape(None)),
+        (Figure, reflection.FigureShape(None)),
+        (AnyFigure, reflection.FigureShape(None)),
         (Bandwidth, BANDWIDTH),
         (Bandwidth | None, BANDWIDTH),
         (Optional[Bandwidth], BANDWIDTH),  # noqa: UP045  # the old spelling is what is tested
-        (Quantity, TextShape(is_quantity=True)),
-        (str, TextShape()),
-        (Name, TextShape(NAME_PATTERN)),
-        (Text, TextShape(Pattern(r"\S", "a text that is not empty"))),
-        (bool, FlagShape()),
-        (int, NumberShape(whole=True)),
-        (float, NumberShape(whole=False)),
-        (Count, NumberShape(whole=True, least=1)),
-        (Count | None, NumberShape(whole=True, least=1)),
-        (Ref[Source], RefShape(Source)),
-        (Literal["a", "b"], ChoiceShape(("a", "b"))),
-        (int | str, EitherShape((NumberShape(whole=True), TextShape()))),
-        (int | str | None, EitherShape((NumberShape(whole=True), TextShape()))),
-        (tuple[Count, ...], ListShape(NumberShape(whole=True, least=1))),
-        (tuple[tuple[str, ...], ...], ListShape(ListShape(TextShape()))),
-        (Mapping[str, Bandwidth], MapShape(BANDWIDTH)),
-        (Annotated[int, "a mark of someone else"], NumberShape(whole=True)),
+        (Quantity, reflection.TextShape(is_quantity=True)),
+        (str, reflection.TextShape()),
+        (Name, reflection.TextShape(NAME_PATTERN)),
+        (Text, reflection.TextShape(Pattern(r"\S", "a text that is not empty"))),
+        (bool, reflection.FlagShape()),
+        (int, reflection.NumberShape(whole=True)),
+        (float, reflection.NumberShape(whole=False)),
+        (Count, reflection.NumberShape(whole=True, least=1)),
+        (Count | None, reflection.NumberShape(whole=True, least=1)),
+        (Ref[Source], reflection.RefShape(Source)),
+        (Literal["a", "b"], reflection.ChoiceShape(("a", "b"))),
+        (int | str, reflection.EitherShape((reflection.NumberShape(whole=True), reflection.TextShape()))),
+        (int | str | None, reflection.EitherShape((reflection.NumberShape(whole=True), reflection.TextShape()))),
+        (tuple[Count, ...], reflection.ListShape(reflection.NumberShape(whole=True, least=1))),
+        (tuple[tuple[str, ...], ...], reflection.ListShape(reflection.ListShape(reflection.TextShape()))),
+        (Mapping[str, Bandwidth], reflection.MapShape(BANDWIDTH)),
+        (Annotated[int, "a mark of someone else"], reflection.NumberShape(whole=True)),
     ],
     ids=str,
 )
 def test_the_shape_of_an_annotation(annotation, shape):
-    assert shape_of(annotation) == shape
+    assert reflection.shape_of(annotation) == shape
 
 
 def test_memory_is_binary_and_a_disk_decimal():
-    assert (shape_of(Capacity).decimal, shape_of(DiskCapacity).decimal) == (False, True)
+    assert (reflection.shape_of(Capacity).decimal, reflection.shape_of(DiskCapacity).decimal) == (False, True)
 
 
 def test_examples_of_flags():
-    assert [example_of(FlagShape(), text) for text in ("true", "false")] == [True, False]
+    assert [example_of(reflection.FlagShape(), text) for text in ("true", "false")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -102,40 +79,45 @@ def test_examples_of_flags():
 )
 def test_an_annotation_that_no_document_can_express_is_refused(annotation):
     with pytest.raises(TypeError, match="a document cannot hold"):
-        shape_of(annotation)
+        reflection.shape_of(annotation)
 
 
 @pytest.mark.parametrize(
     ("cls", "path", "shape"),
     [
-        (Chip, "memory.bandwidth", BANDWIDTH), (Chip, "memory.bandwidth.value", TextShape(is_quantity=True)),
-        (Chip, "memory.bandwidth.source", RefShape(Source)), (Chip, "memory.bandwidth.derived", shape_of(Text)),
+        (Chip, "memory.bandwidth", BANDWIDTH), (Chip, "memory.bandwidth.value", reflection.TextShape(is_quantity=True)),
+        (Chip, "memory.bandwidth.source", reflection.RefShape(Source)),
+        (Chip, "memory.bandwidth.derived", reflection.shape_of(Text)),
         (Chip, "memory.bandwidth.value.value", None), (Chip, "memory.bandwidth.speed", None),
-        (Chip, "memory.bandwidth.0", None), (Chip, "memory.stacks.count", shape_of(Count)),
-        (Chip, "peak.dense.bf16", FigureShape(Dimension.FLOP_RATE)),
-        (Chip, "peak.dense.int8", FigureShape(Dimension.OP_RATE)), (Chip, "cores.core", RefShape(Core)),
-        (Chip, "cores.core.name", None), (Chip, "ratios.3.of", shape_of(PathText)), (Chip, "ratios.first", None),
-        (Chip, "other.note", FigureShape(None)), (Chip, "other.note.note", shape_of(Text)),
+        (Chip, "memory.bandwidth.0", None), (Chip, "memory.stacks.count", reflection.shape_of(Count)),
+        (Chip, "peak.dense.bf16", reflection.FigureShape(Dimension.FLOP_RATE)),
+        (Chip, "peak.dense.int8", reflection.FigureShape(Dimension.OP_RATE)),
+        (Chip, "cores.core", reflection.RefShape(Core)),
+        (Chip, "cores.core.name", None), (Chip, "ratios.3.of", reflection.shape_of(PathText)),
+        (Chip, "ratios.first", None),
+        (Chip, "other.note", reflection.FigureShape(None)), (Chip, "other.note.note", reflection.shape_of(Text)),
         (Chip, "other.note.note.note", None), (Chip, "KIND", None), (Chip, "memory.", None),
-        (Sampler, "figures.0.note", shape_of(Text)), (Sampler, "by_name.by_name.size", shape_of(Count)),
-        (Sampler, "either", EitherShape((NumberShape(whole=True), TextShape()))), (Sampler, "either.0", None),
+        (Sampler, "figures.0.note", reflection.shape_of(Text)),
+        (Sampler, "by_name.by_name.size", reflection.shape_of(Count)),
+        (Sampler, "either", reflection.EitherShape((reflection.NumberShape(whole=True), reflection.TextShape()))),
+        (Sampler, "either.0", None),
     ],
 )  # fmt: skip
 def test_the_shape_at_a_path(cls, path, shape):
-    (steps,) = spread(path)
-    assert shape_at(cls, steps) == shape
+    (steps,) = reflection.spread(path)
+    assert reflection.shape_at(cls, steps) == shape
 
 
 def test_the_shape_in_a_document():
-    assert shape_in_document(Link, ("metadata", "source")) == RefShape(Source)
-    assert shape_in_document(Link, ("metadata", "allow", 0, "reason")) == shape_of(Text)
-    assert shape_in_document(Link, ("spec", "latency")) == FigureShape(Dimension.TIME)
-    assert shape_in_document(Link, ("claims", 7, "source")) == RefShape(Source)
-    claim = shape_in_document(Link, ("claims", 7))
-    assert isinstance(claim, ObjectShape)
+    assert reflection.shape_in_document(Link, ("metadata", "source")) == reflection.RefShape(Source)
+    assert reflection.shape_in_document(Link, ("metadata", "allow", 0, "reason")) == reflection.shape_of(Text)
+    assert reflection.shape_in_document(Link, ("spec", "latency")) == reflection.FigureShape(Dimension.TIME)
+    assert reflection.shape_in_document(Link, ("claims", 7, "source")) == reflection.RefShape(Source)
+    claim = reflection.shape_in_document(Link, ("claims", 7))
+    assert isinstance(claim, reflection.ObjectShape)
     assert claim.cls is Claim
     for path in ((), ("claims",), ("kind",), ("spec", "speed"), ("other",)):
-        assert shape_in_document(Link, path) is None
+        assert reflection.shape_in_document(Link, path) is None
 
 
 @given(st.data())
@@ -143,22 +125,22 @@ def test_leaves_shapes_and_values_agree_by_path(data):
     """The walk over values, the shape at a path and the value at a path are three views of one thing."""
     document = data.draw(documents("Sampler"))
     spec = structure("Sampler", Sampler, unplaced(document), document).spec
-    found = leaves(spec)
+    found = reflection.leaves(spec)
     assert ("figure",) in [path for path, _, _ in found]
     for path, shape, value in found:
-        assert not isinstance(shape, (ObjectShape, ListShape, MapShape))
-        assert shape_at(Sampler, path) == shape
-        assert value_at(spec, path) is value
+        assert not isinstance(shape, (reflection.ObjectShape, reflection.ListShape, reflection.MapShape))
+        assert reflection.shape_at(Sampler, path) == shape
+        assert reflection.value_at(spec, path) is value
     assert len({path for path, _, _ in found}) == len(found)
-    assert len(found) == _scalars(document["spec"], ObjectShape(Sampler)) + ("word" not in document["spec"])
+    assert len(found) == _scalars(document["spec"], reflection.ObjectShape(Sampler)) + ("word" not in document["spec"])
 
 
-def _scalars(data: Any, shape: Shape) -> int:
-    if isinstance(shape, ObjectShape):
+def _scalars(data: Any, shape: reflection.Shape) -> int:
+    if isinstance(shape, reflection.ObjectShape):
         return sum(_scalars(v, shape.fields[k].shape) for k, v in data.items())
-    if isinstance(shape, ListShape):
+    if isinstance(shape, reflection.ListShape):
         return sum(_scalars(item, shape.item) for item in data)
-    if isinstance(shape, MapShape):
+    if isinstance(shape, reflection.MapShape):
         return sum(_scalars(item, shape.value) for item in data.values())
     return 1
 
@@ -167,7 +149,7 @@ def _scalars(data: Any, shape: Shape) -> int:
 def test_nothing_is_where_no_document_has_a_place(path):
     rate = Figure(value=parse("5 GB/s"))
     link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), version="v1")
-    assert value_at(link, spread(path)[0]) is None
+    assert reflection.value_at(link, reflection.spread(path)[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -182,13 +164,13 @@ def test_nothing_is_where_no_document_has_a_place(path):
     ],
 )
 def test_a_text_with_alternatives_names_several_paths(text, paths):
-    assert [dotted(p) for p in spread(text)] == paths
+    assert [reflection.dotted(p) for p in reflection.spread(text)] == paths
 
 
 @pytest.mark.parametrize("text", ["a.{b", "a.b}", "a.b{c,d}", "a.{b}c", "a.{b,{c,d}}", "a.}b{", "{a}.{b}{c}", "a.{b}}"])
 def test_braces_that_do_not_match_are_refused(text):
     with pytest.raises(ValueError, match=r"the braces in .* do not match"):
-        spread(text)
+        reflection.spread(text)
 
 
 @given(
@@ -199,12 +181,14 @@ def test_spread_makes_every_combination_in_order(steps):
     paths = [()]
     for words in steps:
         paths = [(*path, word) for path in paths for word in words]
-    assert list(spread(text)) == paths
-    assert [spread(dotted(path)) for path in paths] == [(path,) for path in paths]
+    assert list(reflection.spread(text)) == paths
+    assert [reflection.spread(reflection.dotted(path)) for path in paths] == [(path,) for path in paths]
 
 
 SPECS = [Metadata, Claim, Sampler, *(kind.spec for kind in registry().kinds.values())]
-CLASSES = sorted({Figure, *(c for s in SPECS for c in classes_below(ObjectShape(s)))}, key=lambda c: c.__name__)
+CLASSES = sorted(
+    {Figure, *(c for s in SPECS for c in reflection.classes_below(reflection.ObjectShape(s)))}, key=lambda c: c.__name__
+)
 EVERY = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
 
 
@@ -216,7 +200,7 @@ def test_the_walk_over_the_classes_finds_them():
 @EVERY
 def test_every_attribute_is_explained_in_the_order_of_the_class(cls):
     """Each has one sentence at least, which ends as a sentence does, and nothing is explained that is not there."""
-    docs = field_docs(cls)
+    docs = reflection.field_docs(cls)
     assert set(docs) == {a.name for a in attrs.fields(cls) if a.init}
     for name, (text, example) in docs.items():
         assert text.endswith("."), name
@@ -264,9 +248,9 @@ def test_every_figure_and_count_has_an_example(kind):
 
 def test_the_field_at_a_path():
     for path, name in {"memory": "memory", "memory.capacity": "capacity", "cores.core": "core"}.items():
-        assert field_at(Chip, tuple(path.split("."))).name == name
+        assert reflection.field_at(Chip, tuple(path.split("."))).name == name
     for path in ("x", "memory.x", "memory.capacity.value.x", "memory.x.capacity"):
-        assert field_at(Chip, tuple(path.split("."))) is None
+        assert reflection.field_at(Chip, tuple(path.split("."))) is None
 
 
 @pytest.mark.parametrize(
@@ -283,7 +267,7 @@ def test_faults_of_parts(part, wrong):
 
 def test_values_that_add_up() -> None:
     paths = ("memory.capacity", "peak.dense.bf16", "cores.count", "memory.nothing", "memory.technology", "launched")
-    assert [True] * 3 + [False] * 3 == [is_extensive(Chip, tuple(path.split("."))) for path in paths]
+    assert [True] * 3 + [False] * 3 == [reflection.is_extensive(Chip, tuple(path.split("."))) for path in paths]
 
 
 def test_a_class_is_a_kind_of_its_module_only() -> None:

@@ -13,22 +13,12 @@ from attrs import field, frozen
 from hypothesis import strategies as st
 
 from trnspec.api import registry
+from trnspec.model import reflection
 from trnspec.model.annotations import Count, Date, Least, Text
 from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.json_schema import Schema, document_schema
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import (
-    FigureShape,
-    ListShape,
-    MapShape,
-    NumberShape,
-    ObjectShape,
-    Shape,
-    TextShape,
-    shape_of,
-    spread,
-)
 from trnspec.model.source import Source
 from trnspec.yaml import Document, Places
 from trnspec.yaml.text import UNSAFE
@@ -112,7 +102,7 @@ def unplaced(data: Any) -> Document:
 def _within(limits: Schema, text: str) -> bool:
     """What a pattern cannot express: lengths and numbers of paths."""
     try:
-        short = "maxPaths" not in limits or bool(spread(text))
+        short = "maxPaths" not in limits or bool(reflection.spread(text))
     except ValueError:
         short = False
     return short and len(text) <= limits.get("maxLength", len(text))
@@ -279,38 +269,40 @@ def normal(kind: str, data: Mapping[str, Any]) -> str:
     be whole all are floats; a whole number that is a date is a text.  A mapping with known keys stays, also when it is empty.
     """
     made = {k: v for k, v in data.items() if k in ("api_version", "kind")}
-    made["metadata"] = _normal(shape_of(Metadata), data["metadata"])
-    made["spec"] = _normal(ObjectShape(KINDS[kind]), data["spec"])
+    made["metadata"] = _normal(reflection.shape_of(Metadata), data["metadata"])
+    made["spec"] = _normal(reflection.ObjectShape(KINDS[kind]), data["spec"])
     if data.get("claims"):
-        made["claims"] = [_normal(shape_of(Claim), claim) for claim in data["claims"]]
+        made["claims"] = [_normal(reflection.shape_of(Claim), claim) for claim in data["claims"]]
     return json.dumps(made, sort_keys=True, indent=1)
 
 
-def _normal(shape: Shape, value: Any) -> Any:
-    if isinstance(shape, ObjectShape):
+def _normal(shape: reflection.Shape, value: Any) -> Any:
+    if isinstance(shape, reflection.ObjectShape):
         every = {k: _normal(shape.fields[k].shape, _bare(shape, k, v)) for k, v in value.items()}
         return {k: v for k, v in every.items() if v not in ([], shape.fields[k].default) and not _no_names(shape, k, v)}
-    if isinstance(shape, ListShape):
+    if isinstance(shape, reflection.ListShape):
         return [_normal(shape.item, item) for item in value]
-    if isinstance(shape, MapShape):
+    if isinstance(shape, reflection.MapShape):
         return {k: _normal(shape.value, item) for k, item in value.items()}
-    if isinstance(shape, FigureShape) and isinstance(value, dict) and len(value) == 1:
+    if isinstance(shape, reflection.FigureShape) and isinstance(value, dict) and len(value) == 1:
         return value["value"]
-    if isinstance(shape, TextShape) and shape.pattern is not None:
+    if isinstance(shape, reflection.TextShape) and shape.pattern is not None:
         is_sourced = isinstance(value, dict) and "value" in value
         text_of = shape.pattern.text_of
         return {**value, "value": text_of(value["value"])} if is_sourced else text_of(value)
-    return float(value) if isinstance(shape, NumberShape) and not shape.whole else value
+    return float(value) if isinstance(shape, reflection.NumberShape) and not shape.whole else value
 
 
-def _bare(shape: ObjectShape, key: str, value: Any) -> Any:
+def _bare(shape: reflection.ObjectShape, key: str, value: Any) -> Any:
     """A count or a word that is a mapping with nothing but a ``value``."""
     is_alone = shape.fields[key].sourced and isinstance(value, dict) and len(value) == 1
     return value["value"] if is_alone else value
 
 
-def _no_names(shape: ObjectShape, key: str, value: Any) -> bool:
+def _no_names(shape: reflection.ObjectShape, key: str, value: Any) -> bool:
     """An empty mapping of names, or of known keys where that is the default."""
     field = shape.fields[key]
-    empty = isinstance(field.shape, MapShape) or (isinstance(field.shape, ObjectShape) and not field.required)
-    return value == {} and empty and (isinstance(field.shape, MapShape) or field.default is not None)
+    empty = isinstance(field.shape, reflection.MapShape) or (
+        isinstance(field.shape, reflection.ObjectShape) and not field.required
+    )
+    return value == {} and empty and (isinstance(field.shape, reflection.MapShape) or field.default is not None)

@@ -12,20 +12,7 @@ from attrs import frozen
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
-from tests.support.rules import (
-    PEAK,
-    SERVER_PEAK,
-    ULTRA_PEAK,
-    bare,
-    causes,
-    efa,
-    interval,
-    of_server,
-    of_ultraserver,
-    put,
-    sites,
-    term,
-)
+from tests.support import rules
 from trnspec.checks.reconcile.hints import sentence
 from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, _whole, explain, explain_case
 from trnspec.checks.reconcile.relations import relations
@@ -40,7 +27,8 @@ from trnspec.yaml import read_text
 
 TABLE = read_text(Path(__file__).with_name("causes.yaml").read_text("utf-8"), "causes.yaml").data["causes"]
 TERMS = {
-    "ultraserver": of_ultraserver, "server": of_server, "efa": efa, "trn2": partial(of_server, server="trn2.48xlarge"),
+    "ultraserver": rules.of_ultraserver, "server": rules.of_server, "efa": rules.efa,
+    "trn2": partial(rules.of_server, server="trn2.48xlarge"),
 }  # fmt: skip
 
 
@@ -55,8 +43,8 @@ def test_causes_of_a_difference(row: dict[str, Any]) -> None:
     name, _, part = row.get("sum", "").partition(" ")
     terms = [TERMS[name](**{"part": part} if part else {})] if name else []
     expected = [*(t.interval for t in terms), *(parse(e).interval for e in listed(row.get("expected", [])))]
-    graph = bare() if row.get("among") == "catalog" else Graph({})
-    found = causes(row["printed"], *expected, at=at, terms=terms, graph=graph)
+    graph = rules.bare() if row.get("among") == "catalog" else Graph({})
+    found = rules.causes(row["printed"], *expected, at=at, terms=terms, graph=graph)
 
     assert {c: text for c, text in row.get("names", {}).items() if c not in found or text not in found[c]} == {}
     assert not set(listed(row.get("lacks", []))) & set(found)
@@ -70,9 +58,9 @@ def test_causes_of_a_difference(row: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_a_usual_slip_of_a_count_is_named_for_coarse_totals_too(times, printed, named):
     """One more or less than 16, twice, four times, a half or a fourth; of totals with a third of a part in their last digit."""
-    graph = put(bare(), "trainium1", "memory.bandwidth", "300 GB/s")
-    part = of_server(graph, part="memory.bandwidth")
-    found = causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+    graph = rules.put(rules.bare(), "trainium1", "memory.bandwidth", "300 GB/s")
+    part = rules.of_server(graph, part="memory.bandwidth")
+    found = rules.causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
 
     assert (f"a wrong count: {printed} is {times} x 300 GB/s, not 16 x" in found.values()) is named
 
@@ -80,8 +68,8 @@ def test_a_usual_slip_of_a_count_is_named_for_coarse_totals_too(times, printed, 
 def test_a_part_of_another_dimension_is_no_part():
     """The clock of a tensor engine is multiplied to its rate, but no rate is a copy of a clock."""
     counts = (("neuroncore-v3", "engines.tensor.array.rows"), ("neuroncore-v3", "engines.tensor.array.columns"))
-    clock = term(bare(), ("neuroncore-v3", "engines.tensor.clock"), *counts, factor=2)
-    explanations = causes(
+    clock = rules.term(rules.bare(), ("neuroncore-v3", "engines.tensor.clock"), *counts, factor=2)
+    explanations = rules.causes(
         "2.4 GFLOPS", clock.interval, at=("neuroncore-v3", "engines.tensor.peak.dense.bf16"), terms=[clock]
     )
 
@@ -105,7 +93,7 @@ def test_the_sentence(found, explanations):
 
 
 def test_a_count_that_closes_every_gap():
-    graph = put(bare(), "trn1.32xlarge", "chips.count", 12)
+    graph = rules.put(rules.bare(), "trn1.32xlarge", "chips.count", 12)
     (suspect,) = suspects(relations(graph))
 
     assert suspect.site.key == ("trn1.32xlarge", ("spec", "chips", "count"), None)
@@ -113,11 +101,13 @@ def test_a_count_that_closes_every_gap():
 
 
 def test_coarse_totals_leave_several_counts():
-    graph = put(put(bare(), "trn1.32xlarge", "chips.count", 3), "trainium1", "peak.dense.bf16", "2 TFLOPS")
-    total = sites(put(graph, "trn1.32xlarge", "stated.peak.dense.bf16", "30 TFLOPS"), *SERVER_PEAK)[0]
-    relation = Relation(total, (of_server(graph),), "chips of a server")
-    (suspect,) = suspects([relation, Relation(total, (of_server(graph),), "once more")])
-    counted = attrs.evolve(suspect, site=sites(graph, "trn1.32xlarge", "chips.count")[0])
+    graph = rules.put(
+        rules.put(rules.bare(), "trn1.32xlarge", "chips.count", 3), "trainium1", "peak.dense.bf16", "2 TFLOPS"
+    )
+    total = rules.sites(rules.put(graph, "trn1.32xlarge", "stated.peak.dense.bf16", "30 TFLOPS"), *rules.SERVER_PEAK)[0]
+    relation = Relation(total, (rules.of_server(graph),), "chips of a server")
+    (suspect,) = suspects([relation, Relation(total, (rules.of_server(graph),), "once more")])
+    counted = attrs.evolve(suspect, site=rules.sites(graph, "trn1.32xlarge", "chips.count")[0])
 
     expected = "a wrong count: any from 12 to 20 would close every gap"
     assert [Explanation("wrong-count", expected)] == explain(counted, graph)
@@ -145,7 +135,9 @@ def test_a_second_total_is_used_where_the_first_explains_nothing():
         (Fraction(8), parse("900 TFLOPS")),
         (Fraction(16), parse("3,040 TFLOPS")),
     ]
-    explanations = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=shares)
+    explanations = rules.causes(
+        "3,040 TFLOPS", rules.interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=rules.PEAK, shares=shares
+    )
 
     assert explanations["whole-for-part"] == "the total, 3,040 TFLOPS, was used for one part"
 
@@ -167,9 +159,9 @@ def test_a_second_total_is_used_where_the_first_explains_nothing():
 )
 def test_another_document_that_closes_several_gaps(changes, sums):
     """The core of another generation breaks several totals of a chip."""
-    graph = bare()
+    graph = rules.bare()
     for at, value in changes.items():
-        graph = put(graph, "trainium1", at, value)
+        graph = rules.put(graph, "trainium1", at, value)
     found = [e for suspect in blamed(graph) for e in explain(suspect, graph)[:1]]
 
     assert {e.id == "reference" for e in found} == {sums > 0}
@@ -180,9 +172,9 @@ def test_another_document_that_closes_several_gaps(changes, sums):
 @pytest.mark.parametrize(("printed", "named"), [("3.2 TB/s", False), ("3.84 TB/s", True)])
 def test_parts_are_rounded_by_little_before_they_are_multiplied(printed, named):
     """16 x 0.24 TB/s is printed for 16 x 236 GB/s, but not 16 x 0.2."""
-    graph = put(bare(), "trainium1", "memory.bandwidth", "236 GB/s")
-    part = of_server(graph, part="memory.bandwidth")
-    found = causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+    graph = rules.put(rules.bare(), "trainium1", "memory.bandwidth", "236 GB/s")
+    part = rules.of_server(graph, part="memory.bandwidth")
+    found = rules.causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
 
     assert ("chained-rounding" in found) is named
 
@@ -197,7 +189,7 @@ def test_parts_are_rounded_by_little_before_they_are_multiplied(printed, named):
     ],
 )
 def test_a_part_that_loses_no_digit_is_as_coarse_as_the_figure(text, factor, low, high) -> None:
-    site = sites(bare(), "trainium2", "memory.bandwidth")[0]
+    site = rules.sites(rules.bare(), "trainium2", "memory.bandwidth")[0]
     found = Mismatch(site, parse(text), (), (), (), Graph({})).times(factor)
 
     assert (Fraction(low) * 10**9, Fraction(high) * 10**9) == (found.low, found.high)
@@ -207,7 +199,7 @@ def test_a_part_that_loses_no_digit_is_as_coarse_as_the_figure(text, factor, low
 def test_numbers_that_are_printed_so(text) -> None:
     """Half of a unit of the last digit more and less, whatever the qualifier."""
     quantity = parse(text)
-    site = sites(bare(), "trainium2", "memory.bandwidth")[0]
+    site = rules.sites(rules.bare(), "trainium2", "memory.bandwidth")[0]
     printed = Mismatch(site, quantity, (), (), (), Graph({})).printed
 
     if not text.startswith("~"):
@@ -265,11 +257,11 @@ def _slip(text: str, at: int, digit: str) -> str:
 
 def world(servers: int, chips: int, part: str) -> tuple[Site, PartsTerm]:
     """An UltraServer of a number of servers of a number of chips, and nothing else."""
-    graph = Graph({n: bare().named(n) for n in ("trn2-ultraserver", "trn2u.48xlarge", "trainium2")})
-    graph = put(graph, "trn2-ultraserver", "servers.count", servers)
-    graph = put(graph, "trn2u.48xlarge", "chips.count", chips)
-    graph = put(graph, "trainium2", "peak.dense.bf16", part)
-    return sites(graph, *ULTRA_PEAK)[0], of_ultraserver(graph)
+    graph = Graph({n: rules.bare().named(n) for n in ("trn2-ultraserver", "trn2u.48xlarge", "trainium2")})
+    graph = rules.put(graph, "trn2-ultraserver", "servers.count", servers)
+    graph = rules.put(graph, "trn2u.48xlarge", "chips.count", chips)
+    graph = rules.put(graph, "trainium2", "peak.dense.bf16", part)
+    return rules.sites(graph, *rules.ULTRA_PEAK)[0], rules.of_ultraserver(graph)
 
 
 Bounds = tuple[Fraction, Fraction]
@@ -425,7 +417,7 @@ SIZES = ["B", "bit", "KiB", "kB", "GB", "GiB", "Gbit", "Gibit", "TB", "TiB"]
 def test_a_unit_is_named_only_if_it_closes_the_gap(value, printed, meant):
     """The figure in the named unit overlaps with what was meant; the right unit is among those that are named."""
     text, right = f"{value} {printed}", f"{value} {meant}"
-    explanations = causes(text, right)
+    explanations = rules.causes(text, right)
     named = {
         re.search(r": (.*) was meant", explanations[i])[1]
         for i in ("decimal-unit", "bit-byte", "prefix")

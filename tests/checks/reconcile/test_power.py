@@ -7,27 +7,16 @@ import attrs
 import pytest
 
 from tests.support.rules import linked
-from trnspec.checks.reconcile.quotes import (
-    KnownQuote,
-    QuoteConflict,
-    _blamed,
-    _draws,
-    _implausible,
-    _narrow,
-    _power_order,
-    _systems,
-    _types,
-    likely_cause,
-)
+from trnspec.checks.reconcile import quotes
 
 
 @functools.cache
-def stated() -> dict[str, KnownQuote]:
+def stated() -> dict[str, quotes.KnownQuote]:
     """The powers of the small catalog by the document that states them."""
-    return {known.document.name: known for known in _draws(linked())}
+    return {known.document.name: known for known in quotes._draws(linked())}
 
 
-def power(document: str = "beta2-tdp", **changes: Any) -> KnownQuote:
+def power(document: str = "beta2-tdp", **changes: Any) -> quotes.KnownQuote:
     """A power as another one: of another type, place or value."""
     return attrs.evolve(stated()[document], **changes)
 
@@ -57,7 +46,7 @@ def test_two_powers_of_one_subject(one: Any, other: Any, code: str, low: float, 
         (bounds[1] * 1.001, 1),
     ):
         first = power(type=one, value=value)
-        found = list(_types((first, second)))
+        found = list(quotes._types((first, second)))
         assert [(c.code, c.one, c.other) for c in found] == [(code, first, second)] * outside
         for conflict in found:
             assert conflict.bounds == pytest.approx(bounds)
@@ -86,7 +75,7 @@ def test_a_system_and_its_chips(type: Any, scope: str, low: float, high: float) 
         (bounds[1] * 1.001, 1),
     ):
         one = power("b2.large-maximum", type=type, place=scope, value=value)
-        found = list(_systems((one, chip)))
+        found = list(quotes._systems((one, chip)))
         assert [(c.code, c.one, c.other, c.why) for c in found] == [
             ("TRN813", one, chip, "16 chips and the rest")
         ] * outside
@@ -106,7 +95,7 @@ def test_the_power_of_a_rate(type: Any, low: float, high: float) -> None:
     """667 TFLOPS at 0.3 to 4 TFLOPS/W; in use a chip may draw less. A system is compared with its chips."""
     for value, outside in ((low * 0.999, 1), (low * 1.001, 0), (high * 0.999, 0), (high * 1.001, 1)):
         one = power(type=type, value=value)
-        found = list(_implausible((one, power("b2.large-maximum", value=1.0))))
+        found = list(quotes._implausible((one, power("b2.large-maximum", value=1.0))))
         assert [(c.code, c.one, c.other, c.why) for c in found] == [
             ("TRN805", one, None, "667 TFLOPS of 16-bit numbers")
         ] * outside
@@ -117,20 +106,20 @@ def test_the_power_of_most_conflicts_is_blamed() -> None:
     """Of two with as many the one that fewer claims agree with, then that of a system; with its narrowest bounds."""
     chip, maximum, typical = power(), power("b2.large-maximum"), power("b2.large-typical")
     pairs = [
-        QuoteConflict("TRN813", maximum, chip, (4_000.0, 8_000.0), ""),
-        QuoteConflict("TRN813", typical, chip, (6_000.0, 8_000.0), ""),
+        quotes.QuoteConflict("TRN813", maximum, chip, (4_000.0, 8_000.0), ""),
+        quotes.QuoteConflict("TRN813", typical, chip, (6_000.0, 8_000.0), ""),
     ]
-    (blamed,) = _blamed(pairs, _power_order, _narrow)
+    (blamed,) = quotes._blamed(pairs, quotes._power_order, quotes._narrow)
     assert (blamed.one, blamed.other) == (chip, typical)
     assert blamed.bounds == pytest.approx((500 * 9_000 / 8_000, 500 * 9_000 / 6_000))
     # A claim agrees with the maximum power of the server.
-    assert [c.one for c in _blamed(pairs[:1], _power_order, _narrow)] == [chip]
-    assert [c.one for c in _blamed(pairs[1:], _power_order, _narrow)] == [typical]
+    assert [c.one for c in quotes._blamed(pairs[:1], quotes._power_order, quotes._narrow)] == [chip]
+    assert [c.one for c in quotes._blamed(pairs[1:], quotes._power_order, quotes._narrow)] == [typical]
     equal = [
-        QuoteConflict("TRN805", chip, None, (1.0, 2.0), ""),
-        QuoteConflict("TRN806", chip, maximum, (1.0, 2.0), ""),
+        quotes.QuoteConflict("TRN805", chip, None, (1.0, 2.0), ""),
+        quotes.QuoteConflict("TRN806", chip, maximum, (1.0, 2.0), ""),
     ]
-    assert [c.code for c in _blamed(equal, _power_order, _narrow)] == ["TRN806"]
+    assert [c.code for c in quotes._blamed(equal, quotes._power_order, quotes._narrow)] == ["TRN806"]
 
 
 @pytest.mark.parametrize(
@@ -151,4 +140,4 @@ def test_the_power_of_most_conflicts_is_blamed() -> None:
 def test_the_cause_of_a_power_out_of_bounds(value: float, count: int, cause: str) -> None:
     one = power("b2.large-maximum", value=value, sizes=(float(count),))
 
-    assert likely_cause(QuoteConflict("TRN813", one, None, (900.0, 1_100.0), "")) == cause
+    assert quotes.likely_cause(quotes.QuoteConflict("TRN813", one, None, (900.0, 1_100.0), "")) == cause

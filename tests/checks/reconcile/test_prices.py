@@ -7,22 +7,14 @@ import attrs
 import pytest
 
 from tests.support.rules import bare, linked, put, shipped
-from trnspec.checks.reconcile.quotes import (
-    KnownQuote,
-    QuoteConflict,
-    _bounds,
-    _code,
-    _implausible,
-    likely_cause,
-    market,
-)
+from trnspec.checks.reconcile import quotes
 from trnspec.checks.reconcile.sites import Site
 from trnspec.model.quotes import Price
 
 
 @functools.cache
-def offers() -> tuple[KnownQuote, ...]:
-    return tuple(offer for offer in market(shipped()).quotes if offer.site.claim is None)
+def offers() -> tuple[quotes.KnownQuote, ...]:
+    return tuple(offer for offer in quotes.market(shipped()).quotes if offer.site.claim is None)
 
 
 def test_sizes_and_rates_are_those_of_the_servers() -> None:
@@ -38,14 +30,14 @@ def test_sizes_and_rates_are_those_of_the_servers() -> None:
 @pytest.mark.parametrize(("at", "index"), [("host.vcpus", 1), ("host.memory", 2), ("host", None)])
 def test_sizes_that_are_not_known(at: str, index: int | None) -> None:
     """Are 0, and are not compared."""
-    changed = market(put(bare(), "trn1.32xlarge", at, None)).quotes
+    changed = quotes.market(put(bare(), "trn1.32xlarge", at, None)).quotes
     found = {offer.sizes for offer in changed if offer.subject.name == "trn1.32xlarge"}
     (known,) = {offer.sizes for offer in offers() if offer.subject.name == "trn1.32xlarge"}
 
     assert found == {tuple(0.0 if n and index in (None, n) else size for n, size in enumerate(known))}
 
 
-def made(offer: KnownQuote, **changes: Any) -> KnownQuote:
+def made(offer: quotes.KnownQuote, **changes: Any) -> quotes.KnownQuote:
     return attrs.evolve(offer, **changes)
 
 
@@ -57,7 +49,7 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
         for name in ("type", "place", "chip"):
             others = [o for o in others if getattr(o, name) == getattr(offer, name)] or others
         first = min(others, key=lambda o: o.subject.name).subject.name
-        found = likely_cause(QuoteConflict("TRN803", offer, None, None, ""), known)
+        found = quotes.likely_cause(quotes.QuoteConflict("TRN803", offer, None, None, ""), known)
         assert found in {
             f"{offer.site.value} is the {o.type} price of {o.subject.name} in {o.place}" for o in others if o.subject.name == first
         }  # fmt: skip
@@ -77,13 +69,15 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
 def test_the_cause_of_a_price_out_of_bounds(value: float, cause: str) -> None:
     one = made(next(o for o in offers() if o.subject.name == "trn1.32xlarge"), value=value)
 
-    assert likely_cause(QuoteConflict("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
-    assert likely_cause(QuoteConflict("TRN808", one, None, None, ""), ()) == ""
+    assert quotes.likely_cause(quotes.QuoteConflict("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
+    assert quotes.likely_cause(quotes.QuoteConflict("TRN808", one, None, None, ""), ()) == ""
 
 
-def offer(server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any) -> KnownQuote:
+def offer(
+    server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any
+) -> quotes.KnownQuote:
     """A price of the small catalog as another one: of another type, term, place, date or value."""
-    known = next(o for o in market(linked()).quotes if o.subject.name == server)
+    known = next(o for o in quotes.market(linked()).quotes if o.subject.name == server)
     node = known.document
     spec = attrs.evolve(node.spec, term=more.pop("term", None))
     site = Site(attrs.evolve(node, spec=spec), ("spec", "hourly", place), more.pop("claim", None))
@@ -125,8 +119,8 @@ def test_expected_price_from_another(one: Any, other: Any, code: str, low: float
     digits = 1 if why == "zone and date" else 1.03
     pair = offer(**one), offer(**other)
 
-    assert _code(*pair) == code
-    assert _bounds(*pair) == (pytest.approx(low / digits), pytest.approx(high * digits), why)
+    assert quotes._code(*pair) == code
+    assert quotes._bounds(*pair) == (pytest.approx(low / digits), pytest.approx(high * digits), why)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +132,7 @@ def test_prices_per_rate(type: str, low: float, high: float) -> None:
     known = offer(type=type, rate=2.0)
     values = {2 * low * 0.999: True, 2 * low * 1.001: False, 2 * high * 0.999: False, 2 * high * 1.001: True}
     for value, reported in values.items():
-        found = list(_implausible((made(known, value=value), made(known, value=value, rate=0.0))))
+        found = list(quotes._implausible((made(known, value=value), made(known, value=value, rate=0.0))))
         assert [c.code for c in found] == ["TRN805"] * reported
         for contradiction in found:
             assert contradiction.bounds == pytest.approx((2 * low, 2 * high))

@@ -13,6 +13,7 @@ from tests.support.rules import bare, findings, found, put, shipped
 from trnspec.checks.rules import transformers
 from trnspec.checks.rules.transformers import MOST_PADDING, _misprints, _round_numbers
 from trnspec.errors import UsageError
+from trnspec.model.transformers import model
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import (
     active_parameters,
@@ -22,16 +23,6 @@ from trnspec.model.transformers.counting import (
     parameters_of,
 )
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.model.transformers.model import (
-    Attention,
-    Experts,
-    FeedForward,
-    Indexer,
-    LatentAttention,
-    Model,
-    Parameters,
-    Recurrence,
-)
 
 LLAMA = shipped().named("llama-3-8b").spec
 SMALL = st.integers(1, 40)
@@ -40,20 +31,20 @@ BIAS = st.sampled_from(["none", "all"])
 
 
 @st.composite
-def models(draw) -> Model:
+def models(draw) -> model.Model:
     """Any sound model."""
     kv_heads, layers, hidden = draw(st.integers(1, 4)), draw(st.integers(2, 9)), draw(SMALL)
     at_most = st.integers(1, hidden)
     latent = None
     if draw(st.booleans()):
         rank = draw(st.none() | at_most)
-        latent = LatentAttention(
+        latent = model.LatentAttention(
             query_rank=rank, rank=draw(at_most), nope_size=draw(SMALL), rope_size=draw(SMALL), value_size=draw(SMALL)
         )
     recurrence, attended = None, layers
     if draw(st.booleans()):
         key_heads, recurrent = draw(st.integers(1, 4)), draw(st.integers(1, layers - 1))
-        recurrence = Recurrence(
+        recurrence = model.Recurrence(
             form=draw(st.sampled_from(["mamba2", "gated-delta"])),
             layers=recurrent,
             heads=key_heads * draw(st.integers(1, 4)),
@@ -68,8 +59,10 @@ def models(draw) -> Model:
     indexer = None
     if windowed is None and draw(st.booleans()):
         among = st.none() | st.integers(1, attended)
-        indexer = Indexer(keys=draw(SMALL), heads=draw(SMALL), size=draw(SMALL), layers=draw(among), sparse=draw(among))
-    attention = Attention(
+        indexer = model.Indexer(
+            keys=draw(SMALL), heads=draw(SMALL), size=draw(SMALL), layers=draw(among), sparse=draw(among)
+        )
+    attention = model.Attention(
         heads=kv_heads * draw(st.integers(1, 4)),
         kv_heads=kv_heads,
         head_size=draw(SMALL),
@@ -86,7 +79,7 @@ def models(draw) -> Model:
     experts, dense = None, layers
     if draw(st.booleans()):
         count, shared, dense = draw(SMALL), draw(st.none() | st.integers(1, 3)), draw(st.integers(0, layers - 1))
-        experts = Experts(
+        experts = model.Experts(
             count=count,
             active=draw(st.integers(1, count)),
             width=draw(SMALL),
@@ -100,7 +93,7 @@ def models(draw) -> Model:
             dense_layers=dense or None,
         )
     encoder = draw(st.booleans())
-    return Model(
+    return model.Model(
         form="encoder" if encoder else "decoder",
         layers=layers,
         hidden=hidden,
@@ -115,7 +108,7 @@ def models(draw) -> Model:
         embedding_norm=draw(st.sampled_from(["none", "one"])),
         attention=attention,
         recurrence=recurrence,
-        feed_forward=FeedForward(width=draw(SMALL), form=draw(FORMS), bias=draw(BIAS)) if dense else None,
+        feed_forward=model.FeedForward(width=draw(SMALL), form=draw(FORMS), bias=draw(BIAS)) if dense else None,
         experts=experts,
         head="bert" if encoder and draw(st.booleans()) else "none",
     )
@@ -247,7 +240,7 @@ def test_counts_beyond_2_to_53_are_exact():
 
 def test_nothing_is_left_out_of_the_dimensions():
     """Every field of the class is filled by some model of the catalog."""
-    filled = {f for n in shipped().of(Model) for f, v in attrs.asdict(dimensions(n.spec)).items() if v}
+    filled = {f for n in shipped().of(model.Model) for f, v in attrs.asdict(dimensions(n.spec)).items() if v}
     # No model of the catalog states modules of multi-token prediction.
     unused = {"mtp_layers", "mtp_weights", "mtp_small"}
     assert {f.name for f in attrs.fields(Dimensions)} - unused == filled
@@ -293,7 +286,7 @@ def test_round_numbers_near_a_dimension(present):
 def test_rows_of_padding(off):
     rows = LLAMA.vocabulary + off
     total = parameters_of(evolve(LLAMA, vocabulary=rows))
-    (finding,) = findings("TRN405", put(bare(), "llama-3-8b", "parameters", Parameters(total=total)))
+    (finding,) = findings("TRN405", put(bare(), "llama-3-8b", "parameters", model.Parameters(total=total)))
     padding = f"padding is {'counted' if off > 0 else 'left out'}; a vocabulary of {rows:,} rows gives this number"
     wrong = f"a wrong dimension: {rows:,} for vocabulary gives this number"
 

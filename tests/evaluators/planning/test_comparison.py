@@ -6,15 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.errors import RefusalError
-from trnspec.evaluators.planning.comparison import (
-    best_of_kinds,
-    best_supported,
-    dominates,
-    evident,
-    listed,
-    pareto,
-    percent,
-)
+from trnspec.evaluators.planning import comparison
 from trnspec.evidence import IDEAL, KINDS, Evidence, Outside
 
 
@@ -45,7 +37,7 @@ PLANS = st.lists(
     [(None, None), (0.0, 1), (0.004, 1), (0.016, 2), (0.5, 50), (0.984, 98), (0.995, 99), (1.0, 99)],
 )
 def test_percent(chance: float | None, shown: int | None) -> None:
-    assert percent(chance) == shown
+    assert comparison.percent(chance) == shown
 
 
 @pytest.mark.parametrize(
@@ -62,34 +54,34 @@ def test_percent(chance: float | None, shown: int | None) -> None:
     ],
 )
 def test_dominates(one: tuple[float | None, ...], other: tuple[float | None, ...], expected: bool) -> None:
-    assert dominates(one, other) is expected
+    assert comparison.dominates(one, other) is expected
 
 
 @given(PLANS)
 def test_pareto_front_is_the_undominated_set(plans: list[Some]) -> None:
     for plan in plans:
         alike = [o for o in plans if (o.kind == "ideal") == (plan.kind == "ideal")]
-        better = [o for o in alike if dominates(o.costs, plan.costs)]
-        assert pareto(plan, plans, lambda one: one.costs) is (not better)
+        better = [o for o in alike if comparison.dominates(o.costs, plan.costs)]
+        assert comparison.pareto(plan, plans, lambda one: one.costs) is (not better)
 
 
 @given(PLANS)
 def test_the_first_of_each_kind(plans: list[Some]) -> None:
     expected = [next(p for p in plans if p.kind == kind) for kind in KINDS if any(p.kind == kind for p in plans)]
 
-    assert best_of_kinds(plans) == expected
+    assert comparison.best_of_kinds(plans) == expected
 
 
 @given(PLANS, st.sampled_from(KINDS[:3]))
 def test_plans_of_some_evidence(plans: list[Some], weakest: str) -> None:
     kinds = KINDS[: KINDS.index(weakest) + 1]
     expected = [plan for plan in plans if plan.kind in kinds]
-    assert evident(plans, None) == plans
+    assert comparison.evident(plans, None) == plans
     if plans and not expected:
         with pytest.raises(RefusalError, match=f"evidence {weakest}"):
-            evident(plans, weakest)
+            comparison.evident(plans, weakest)
     else:
-        assert evident(plans, weakest) == expected
+        assert comparison.evident(plans, weakest) == expected
 
 
 @given(PLANS)
@@ -100,7 +92,7 @@ def test_the_best_supported_plan(plans: list[Some]) -> None:
     }
     orders["ideal", True] = orders["ideal", False]
     for best in plans:
-        found = [str(answer.value) for answer in best_supported(plans, best, lambda _: "text")]
+        found = [str(answer.value) for answer in comparison.best_supported(plans, best, lambda _: "text")]
         first = min(plans, key=lambda plan: orders[plan.kind, plan.dtype])
         why = first.kind if first.kind != best.kind else "nearer to measured rows"
         is_weaker = orders[best.kind, best.dtype] > orders[first.kind, first.dtype]
@@ -109,7 +101,7 @@ def test_the_best_supported_plan(plans: list[Some]) -> None:
 
 @given(PLANS, st.integers(0, 8))
 def test_listed_plans(plans: list[Some], most: int) -> None:
-    shown = listed(plans, most)
+    shown = comparison.listed(plans, most)
     places = [plans.index(plan) for plan in shown]
     systems = list(dict.fromkeys(plan.systems for plan in plans))
 

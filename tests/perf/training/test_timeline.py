@@ -8,53 +8,35 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.perf.oracles.pipelines import (
-    folded_inputs,
-    gpipe,
-    inputs,
-    one_forward_one_backward,
-    span,
-    v_shaped,
-    zero_bubble,
-)
+from tests.perf.oracles import pipelines
 from tests.support.engine import FITTED, SYSTEMS, reason_and_place, shipped
 from tests.support.engine import estimator as sample_of
+from trnspec.perf.training import timeline as timelines
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.microbatch import microbatch
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.training.timeline import (
-    COMMUNICATION,
-    COMPUTE,
-    MOST,
-    SLACK,
-    MicrobatchPass,
-    Passes,
-    Timeline,
-    passes_of,
-    timeline,
-)
 from trnspec.perf.work.layout import V_SHAPED, Layout
 
 TIMES = st.floats(0.01, 10.0)
 
 
-def passes(schedule: str, p: int, m: int, v: int = 1, *, f=1.0, b=2.0, w=0.0, head=0.0, end=0.0) -> Passes:
+def passes(schedule: str, p: int, m: int, v: int = 1, *, f=1.0, b=2.0, w=0.0, head=0.0, end=0.0) -> timelines.Passes:
     """Passes with some communication."""
     parts = {
-        "F": [(COMPUTE, "forward", 0.75 * f), (COMMUNICATION, "tensor", 0.25 * f)],
-        "B": [(COMPUTE, "backward", 0.5 * b), (COMMUNICATION, "tensor", 0.5 * b)],
-        "W": [(COMPUTE, "weight gradients", w)],
+        "F": [(timelines.COMPUTE, "forward", 0.75 * f), (timelines.COMMUNICATION, "tensor", 0.25 * f)],
+        "B": [(timelines.COMPUTE, "backward", 0.5 * b), (timelines.COMMUNICATION, "tensor", 0.5 * b)],
+        "W": [(timelines.COMPUTE, "weight gradients", w)],
     }
-    last = {"F": [(COMPUTE, "head", head / 3)], "B": [(COMPUTE, "head", 2 * head / 3)]}
-    ends = [(COMMUNICATION, "data", end / 2), (COMPUTE, "optimizer", end / 2)]
-    return Passes(schedule=schedule, stages=p, microbatches=m, chunks=v, parts=parts, last=last, end=ends)
+    last = {"F": [(timelines.COMPUTE, "head", head / 3)], "B": [(timelines.COMPUTE, "head", 2 * head / 3)]}
+    ends = [(timelines.COMMUNICATION, "data", end / 2), (timelines.COMPUTE, "optimizer", end / 2)]
+    return timelines.Passes(schedule=schedule, stages=p, microbatches=m, chunks=v, parts=parts, last=last, end=ends)
 
 
-def check(drawn: Timeline, total: float) -> None:
+def check(drawn: timelines.Timeline, total: float) -> None:
     """The parts of every stage sum to the step time, one after the other; every pass follows its inputs."""
-    ends: dict[MicrobatchPass, float] = {}
-    starts: dict[MicrobatchPass, float] = {}
+    ends: dict[timelines.MicrobatchPass, float] = {}
+    starts: dict[timelines.MicrobatchPass, float] = {}
     for stage in range(drawn.stages):
         events = drawn.of(stage)
         assert total == pytest.approx(math.fsum(e.duration for e in events), rel=1e-9)
@@ -69,16 +51,16 @@ def check(drawn: Timeline, total: float) -> None:
     p, v = drawn.stages, drawn.chunks
     for one, start in starts.items():
         key = one.kind, one.microbatch, one.chunk, one.stage
-        needed = folded_inputs(key, p) if drawn.is_v_shaped else inputs(key, p, v)
-        assert all(ends[MicrobatchPass(*each)] <= start * (1 + 1e-12) for each in needed)
+        needed = pipelines.folded_inputs(key, p) if drawn.is_v_shaped else pipelines.inputs(key, p, v)
+        assert all(ends[timelines.MicrobatchPass(*each)] <= start * (1 + 1e-12) for each in needed)
 
 
 def test_closed_form_minus_executed_time() -> None:
-    drawn = timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
+    drawn = timelines.timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
 
     check(drawn, 33.5)
     assert [0.5] * 4 == pytest.approx([drawn.of(stage)[-1].duration for stage in range(4)])
-    assert {SLACK} == {drawn.of(stage)[-1].name for stage in range(4)}
+    assert {timelines.SLACK} == {drawn.of(stage)[-1].name for stage in range(4)}
 
 
 @pytest.mark.parametrize(
@@ -87,12 +69,12 @@ def test_closed_form_minus_executed_time() -> None:
         ("1f1b", 4, 8, 1, 32.0, "no-event-schedule", "schedule"),
         ("dualpipe", 4, 8, 1, 100.0, "no-event-schedule", "schedule"),
         ("interleaved", 4, 6, 2, 100.0, "no-event-schedule", "global_batch"),
-        ("1f1b", 1, MOST, 1, 3.0 * MOST, "too-many-events", "global_batch"),
+        ("1f1b", 1, timelines.MOST, 1, 3.0 * timelines.MOST, "too-many-events", "global_batch"),
     ],
     ids=["closed form that is shorter", "schedule without an order", "part of a round", "events"],
 )
 def test_refused(schedule, p, m, v, total, reason, place) -> None:
-    assert (reason, place) == reason_and_place(timeline, passes(schedule, p, m, v), total)
+    assert (reason, place) == reason_and_place(timelines.timeline, passes(schedule, p, m, v), total)
 
 
 @given(
@@ -114,16 +96,18 @@ def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) 
         return times[kind] * shares[chunk] + last
 
     if is_v_shaped:
-        orders = v_shaped(p, m, schedule)
+        orders = pipelines.v_shaped(p, m, schedule)
     elif schedule == "gpipe":
-        orders = gpipe(p, m)
+        orders = pipelines.gpipe(p, m)
     else:
-        orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
-    total = span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
-    drawn = timeline(evolve(passes(schedule, p, m, v, f=f, b=b, w=times["W"], head=head), shares=shares), total)
+        orders = pipelines.one_forward_one_backward(p, m, v) if fused else pipelines.zero_bubble(p, m, int(schedule[2]))
+    total = pipelines.span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
+    drawn = timelines.timeline(
+        evolve(passes(schedule, p, m, v, f=f, b=b, w=times["W"], head=head), shares=shares), total
+    )
 
     check(drawn, total)
-    assert not [e for e in drawn.events if e.name == SLACK]
+    assert not [e for e in drawn.events if e.name == timelines.SLACK]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +117,7 @@ def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) 
 )  # fmt: skip
 def test_chunks_in_flight(schedule, p, m, v) -> None:
     """At most ``p - k`` microbatches in 1F1B, all in GPipe, ``(v - 1) p + 2 (p - k) - 1`` chunks interleaved; none at the end."""
-    drawn = timeline(passes(schedule, p, m, v), m * 3.0 + (p - 1) * 3.0 / v)
+    drawn = timelines.timeline(passes(schedule, p, m, v), m * 3.0 + (p - 1) * 3.0 / v)
     for stage in range(p):
         levels = drawn.in_flight(stage)
         most = (
@@ -161,7 +145,7 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
     taken, of = estimator.step(layout), microbatch(estimator.model, layout, estimator.machine)
     parts = {name: float(value) for name in PARTS if (value := getattr(taken, name))}
-    passes = passes_of(parts, estimator.model, layout, estimator.machine)
+    passes = timelines.passes_of(parts, estimator.model, layout, estimator.machine)
     m, layers = layout.microbatches, 32 / layout.pp
 
     def each(name: str, kinds: str = "FBW", where=passes.parts) -> float:
@@ -181,7 +165,9 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     assert {name: value for _, name, value in passes.end} == {
         n: parts[n] for n in ("data", "optimizer", "fixed") if parts.get(n)
     }  # fmt: skip
-    assert {name: thread for thread, name, _ in passes.end}.get("data", COMMUNICATION) == COMMUNICATION
+    assert {name: thread for thread, name, _ in passes.end}.get(
+        "data", timelines.COMMUNICATION
+    ) == timelines.COMMUNICATION
     assert list(passes.shares) == [1.0] * layout.pp
     assert (passes.stages, passes.microbatches, passes.chunks) == (layout.pp, m, layout.interleave)
 
@@ -197,11 +183,11 @@ def test_movable_work_equals_closed_form(name, schedule) -> None:
     )
     taken = on.step(layout)
     parts = {part: float(value) for part in PARTS if (value := getattr(taken, part))}
-    drawn = timeline(passes_of(parts, on.model, layout, on.machine), taken.total)
+    drawn = timelines.timeline(timelines.passes_of(parts, on.model, layout, on.machine), taken.total)
 
     check(drawn, taken.total)
     assert microbatch(on.model, layout, on.machine).movable > 0.0
-    assert sum(event.duration for event in drawn.events if event.name == SLACK) < 1e-7 * taken.total
+    assert sum(event.duration for event in drawn.events if event.name == timelines.SLACK) < 1e-7 * taken.total
 
 
 EXECUTED = [

@@ -9,23 +9,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.engine import (
-    GPT_1T,
-    GPT_3,
-    GPT_22B,
-    GPT_175B,
-    GPT_530B,
-    LATENT,
-    LLAMA_3_8B,
-    LLAMA_3_70B,
-    MIXTRAL,
-    SC21,
-    experts,
-    forward_flops,
-    gpt,
-    llama,
-    shipped,
-)
+from tests.support import engine
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
@@ -47,10 +31,10 @@ F1 = [1.546683e16, 3.265550e16, 6.718456e16, 3.248397e17, 1.021226e18, 2.302047e
 F2 = [3.5280, 3.6974, 3.6963, 9.3993, 14.4535, 16.0578, 24.8174, 37.6143, 54.0850, 102.6300]
 
 
-@pytest.mark.parametrize(("row", "flops", "seconds"), list(zip(SC21, F1, F2, strict=True)))
+@pytest.mark.parametrize(("row", "flops", "seconds"), list(zip(engine.SC21, F1, F2, strict=True)))
 def test_step_with_full_recompute(row, flops, seconds):
     layers, hidden, heads, batch, ranks, rate = row
-    whole = work.model_flops_per_token(gpt(layers, hidden, heads), 2048.0, "sc21") * batch * 2048
+    whole = work.model_flops_per_token(engine.gpt(layers, hidden, heads), 2048.0, "sc21") * batch * 2048
     s, h, v = Fraction(2048), Fraction(hidden), Fraction(51200)
     closed = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + v / (16 * layers * h))
     assert math.isclose(closed, whole, rel_tol=1e-12)
@@ -59,23 +43,23 @@ def test_step_with_full_recompute(row, flops, seconds):
 
 
 def test_full_recompute_is_the_model_and_the_layers_forward_again():
-    again = work.recomputed_flops_per_token(GPT_3, 2048.0, 2.0, "full")
-    model = work.model_flops_per_token(GPT_3, 2048.0, "korthikanti")
-    assert math.isclose(work.model_flops_per_token(GPT_3, 2048.0, "sc21"), model + again, rel_tol=1e-15)
-    assert work.recomputed_flops_per_token(GPT_3, 2048.0, 0.0, "full") == 0.0
-    selective = work.recomputed_flops_per_token(GPT_3, 2048.0, 1.0, "full")
-    assert selective == work.all_scores(GPT_3, 2048.0, "full")
+    again = work.recomputed_flops_per_token(engine.GPT_3, 2048.0, 2.0, "full")
+    model = work.model_flops_per_token(engine.GPT_3, 2048.0, "korthikanti")
+    assert math.isclose(work.model_flops_per_token(engine.GPT_3, 2048.0, "sc21"), model + again, rel_tol=1e-15)
+    assert work.recomputed_flops_per_token(engine.GPT_3, 2048.0, 0.0, "full") == 0.0
+    selective = work.recomputed_flops_per_token(engine.GPT_3, 2048.0, 1.0, "full")
+    assert selective == work.all_scores(engine.GPT_3, 2048.0, "full")
     # Half of the matrices, and none of the scores.
-    assert (again - selective) / 2 == work.recomputed_flops_per_token(GPT_3, 2048.0, 1.5, "full")
+    assert (again - selective) / 2 == work.recomputed_flops_per_token(engine.GPT_3, 2048.0, 1.5, "full")
 
 
 @pytest.mark.parametrize(
     ("d", "batch", "ranks", "seconds", "model", "hardware", "mfu", "hfu"),
     [
-        (GPT_22B, 4, 8, 1.10, 1.143561e15, 1.202934e15, 41.65, 43.81),
-        (GPT_175B, 64, 64, 13.75, 1.410915e17, 1.448914e17, 51.39, 52.77),
-        (GPT_530B, 280, 280, 37.83, 1.852230e18, 1.882536e18, 56.05, 56.96),
-        (GPT_1T, 512, 512, 71.49, 6.425876e18, 6.510318e18, 56.27, 57.01),
+        (engine.GPT_22B, 4, 8, 1.10, 1.143561e15, 1.202934e15, 41.65, 43.81),
+        (engine.GPT_175B, 64, 64, 13.75, 1.410915e17, 1.448914e17, 51.39, 52.77),
+        (engine.GPT_530B, 280, 280, 37.83, 1.852230e18, 1.882536e18, 56.05, 56.96),
+        (engine.GPT_1T, 512, 512, 71.49, 6.425876e18, 6.510318e18, 56.27, 57.01),
     ],
 )
 def test_utilisation_as_korthikanti_counts(d, batch, ranks, seconds, model, hardware, mfu, hfu):
@@ -92,7 +76,7 @@ def test_utilisation_as_korthikanti_counts(d, batch, ranks, seconds, model, hard
 
 
 def test_palm():
-    palm = evolve(gpt(118, 18432, 48, 256000), qk_size=256.0, v_size=256.0, kv_heads=1.0)
+    palm = evolve(engine.gpt(118, 18432, 48, 256000), qk_size=256.0, v_size=256.0, kv_heads=1.0)
     flops = work.model_flops_per_token(palm, 2048.0, "palm", parameters=540.35e9)
     assert math.isclose(6 * 540.35e9 + 12 * 118 * 48 * 256 * 2048, flops, rel_tol=1e-12)
     near(3.277735e12, flops, 7)
@@ -100,7 +84,7 @@ def test_palm():
 
 
 def test_llm_foundry():
-    mpt = gpt(80, 8192, 64, 50368, 2048)
+    mpt = engine.gpt(80, 8192, 64, 50368, 2048)
     flops = work.model_flops_per_token(mpt, 2048.0, "llm-foundry")
     assert flops == 6 * 64_862_437_376 + 12 * 80 * 8192 * 2048
     assert 41.270 == round(100 * utilization(flops * 515_636, 1.0, 512.0, 989e12), 3)
@@ -109,9 +93,9 @@ def test_llm_foundry():
 @pytest.mark.parametrize(
     ("d", "seq", "expected", "exact"),
     [
-        (LLAMA_3_8B, 8192, 5.147040e10, 51_470_401_536),
-        (MIXTRAL, 4096, 7.970646e10, 79_706_456_064),
-        (GPT_3, 2048, 1.061947e12, 1_061_947_441_152),
+        (engine.LLAMA_3_8B, 8192, 5.147040e10, 51_470_401_536),
+        (engine.MIXTRAL, 4096, 7.970646e10, 79_706_456_064),
+        (engine.GPT_3, 2048, 1.061947e12, 1_061_947_441_152),
     ],
 )
 def test_megatron(d, seq, expected, exact):
@@ -121,7 +105,7 @@ def test_megatron(d, seq, expected, exact):
 
 
 def test_nemo_leaves_the_embedding_out():
-    found = work.model_flops_per_token(LLAMA_3_70B, 8192.0, "nemo")
+    found = work.model_flops_per_token(engine.LLAMA_3_70B, 8192.0, "nemo")
     assert found == 6 * (70_553_706_496 - 128256 * 8192) + 12 * 80 * 8192 * 8192
     near(4.814427e11, found, 7)
 
@@ -140,7 +124,7 @@ def test_attention_flops_of_a_window(seq, window):
 
 def test_an_unknown_convention_is_named():
     with pytest.raises(UsageError, match=r"'chinchilla' is not a FLOP convention; expected one of sc21, korthikanti"):
-        work.model_flops_per_token(GPT_3, 2048.0, "chinchilla")
+        work.model_flops_per_token(engine.GPT_3, 2048.0, "chinchilla")
 
 
 def test_a_matrix_multiplication():
@@ -157,26 +141,26 @@ def any_dimensions(draw: st.DrawFn) -> Dimensions:
     """A decoder with grouped queries; of its layers some have experts, some are windowed."""
     kv, repeat, size, layers = (draw(counts(1, n)) for n in (16, 8, 256, 128))
     h = kv * repeat * size
-    d = llama(layers, h, kv * repeat, kv, draw(counts(1, 65536)), draw(counts(1, 300000)))
+    d = engine.llama(layers, h, kv * repeat, kv, draw(counts(1, 65536)), draw(counts(1, 300000)))
     if draw(st.booleans()):
-        d = evolve(experts(d, draw(counts(1, 256)), 1.0), expert_layers=draw(counts(1, int(layers))),
+        d = evolve(engine.experts(d, draw(counts(1, 256)), 1.0), expert_layers=draw(counts(1, int(layers))),
                    width=d.width, mlp_weights=d.mlp_weights)  # fmt: skip
         d = evolve(d, active=draw(counts(1, int(d.experts))))
     return evolve(d, window=draw(counts(0, 8192)), windowed_layers=draw(counts(0, int(layers))))
 
 
-CASES = [LLAMA_3_8B, MIXTRAL, LATENT, GPT_3]
+CASES = [engine.LLAMA_3_8B, engine.MIXTRAL, engine.LATENT, engine.GPT_3]
 
 
 @given(any_dimensions() | st.sampled_from(CASES), counts(1, 65536), counts(1, 131072))
 def test_parts_of_the_operations_sum_to_the_model(d, tokens, seq):
     model = work.model_flops_per_token(d, seq, "matmul-full")
-    assert math.isclose(model * tokens, 3 * forward_flops(d, tokens, seq, "full").total, rel_tol=1e-12)
+    assert math.isclose(model * tokens, 3 * engine.forward_flops(d, tokens, seq, "full").total, rel_tol=1e-12)
 
 
-@given(st.sampled_from([LLAMA_3_8B, GPT_3]), counts(1, 65536), counts(1, 65536))
+@given(st.sampled_from([engine.LLAMA_3_8B, engine.GPT_3]), counts(1, 65536), counts(1, 65536))
 def test_one_expert_without_router_is_a_dense_layer(d, tokens, seq):
-    one = experts(d, 1, 1, router=False)
+    one = engine.experts(d, 1, 1, router=False)
     for name in work.CONVENTIONS:
         assert work.model_flops_per_token(d, seq, name) == work.model_flops_per_token(one, seq, name)
 
@@ -196,7 +180,7 @@ def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, seqs):
 
 
 def test_megatron_counts_multi_token_prediction_and_latent_norms():
-    spec = shipped().models["deepseek-v3"].node.spec
+    spec = engine.shipped().models["deepseek-v3"].node.spec
     without, with_ = (
         work.model_flops_per_token(dimensions(s), 4096.0, "megatron") for s in (spec, evolve(spec, mtp=1))
     )
@@ -210,7 +194,7 @@ def test_megatron_counts_multi_token_prediction_and_latent_norms():
 
 
 def test_every_convention_counts_multi_token_prediction():
-    d = LLAMA_3_8B
+    d = engine.LLAMA_3_8B
     module = evolve(d, mtp_layers=1.0, mtp_weights=2.0 * 4096**2, mtp_small=3.0 * 4096)
     layer, joined, output = 218_103_808, 2 * 4096**2, 128256 * 4096
     for name, each in {"megatron": 8192 / 2, "matmul-full": 8192, "nemo": 8192, "palm": 8192}.items():
@@ -234,12 +218,12 @@ def test_hybrids_as_megatron_bridge_counts_them():
     convolution = 2 * 4 * (inner + 2 * groups * state)
     experts = 4 * 1024 * 2688 * 22 + 4 * h * 1024 + 4 * h * 5376
     forward = 8 * attention + 40 * (mamba + convolution + experts) + 2 * h * 131072
-    spec = shipped().graph.named("nemotron-3-super").spec
+    spec = engine.shipped().graph.named("nemotron-3-super").spec
     assert 3 * forward == pytest.approx(work.model_flops_per_token(dimensions(spec), seq, "megatron"), rel=1e-12)
 
     h, keys, values = 5120, 16 * 128, 48 * 128
     attention = 2 * h * (2 * 24 + 2 * 4 + 24) * 256 + 4 * 24 * 256 * seq / 2
     delta = 2 * (h * (2 * keys + 2 * values + 2 * 48) + 4 * (2 * keys + values) + 48 * 128**2 * 4 + h * values)
     forward = 16 * attention + 48 * delta + 64 * 6 * h * 17408 + 2 * h * 248320
-    spec = shipped().graph.named("qwen3.5-27b").spec
+    spec = engine.shipped().graph.named("qwen3.5-27b").spec
     assert 3 * forward == pytest.approx(work.model_flops_per_token(dimensions(spec), seq, "megatron"), rel=1e-12)
