@@ -6,28 +6,28 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.runner import Checked, check, document_errors
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import LoadResult, link, load_document
-from trnspec.loading.selection import Selection, choose, listed
+from trnspec.loading.selection import Paths, Selection, choose, listed
 from trnspec.loading.settings import Settings
+from trnspec.plugins.api import Evaluator, Registry
+from trnspec.plugins.discovery import Discovery, installed
 from trnspec.yaml import ReadingLimits, read_file, read_text
 
+# Validation needs none of them, and takes 20 ms less without.
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from typing import Any
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation, Table
     from trnspec.evaluation.sweeps import Sweep
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.selection import Paths
     from trnspec.loading.store import DocumentStore
-    from trnspec.plugins.api import Evaluator, Registry
-    from trnspec.plugins.discovery import Discovery
 
 
 def registry() -> Registry:
@@ -45,8 +45,6 @@ def plugins() -> Discovery:
     Raises:
         UsageError: TRNSPEC_PLUGINS names a plugin that is not installed.
     """
-    from trnspec.plugins.discovery import installed
-
     return installed()
 
 
@@ -379,9 +377,6 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     Raises:
         UsageError: There is none; the message lists the nearest names.
     """
-    from trnspec.diagnostics import did_you_mean
-    from trnspec.plugins.discovery import installed
-
     discovered = installed()
     known = discovered.registry.evaluators
     if not isinstance(name, str) or name not in known:

@@ -6,10 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
+from pathlib import Path as FilePath
 
 _MARK = ".trnspec-"
 """Part of the name of a temporary file, ``.NAME.trnspec-XXXXXXXX``."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
 from trnspec.short_repr import ShortRepr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Kind = Literal["", "ideal", "estimate", "extrapolated", "transferred"]
 """The kinds of evidence; empty for an answer that is not a prediction, such as a number of bytes.

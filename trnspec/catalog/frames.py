@@ -14,7 +14,7 @@ from trnspec.catalog.tables import CatalogColumn, CatalogTable, csv_files, json_
 from trnspec.errors import UsageError, library
 from trnspec.graph.graph import Graph
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # extras
     import pandas as pd
     import polars as pl
     import pyarrow as pa

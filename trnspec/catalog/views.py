@@ -37,10 +37,10 @@ from trnspec.output.exporters.exported import Export
 from trnspec.quantities.amount import Amount
 from trnspec.short_repr import abbreviated
 from trnspec.text_table import Block, Column, InNotebook, table
+from trnspec.topology.shapes import Shape as Topology
 
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
-    from trnspec.topology.shapes import Shape as Topology
+if TYPE_CHECKING:  # catalog imports this module
+    from trnspec.catalog.catalog import Catalog
 
 
 @frozen(kw_only=True, eq=False, slots=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.plugins.builtin_commands import COMMANDS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they import click
     from trnspec.cli.dispatch import group, main
 
 __all__ = ["COMMANDS", "group", "main", "prepare"]

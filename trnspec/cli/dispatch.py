@@ -18,7 +18,7 @@ from trnspec.cli.help import CommandGroup, renamed, write_examples
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the list of commands needs no plugins
     from trnspec.plugins.api import Command
 
 _PROVIDER = "trnspec.cli.provider"

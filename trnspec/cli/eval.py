@@ -38,6 +38,7 @@ from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
 from trnspec.evaluation.sweeps import combinations, expanded, heading, sections
 from trnspec.output.reporters.evaluation import refusal, sentence
+from trnspec.plots.chart import check
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, TextTable, csv, table
 
@@ -184,8 +185,6 @@ def evaluator_command(
     @option("--table TITLE", "Output", "The table that --format csv prints.")
     def run(format_: str, **options: Any) -> None:
         if options["plot"] is not None:
-            from trnspec.plots.chart import check
-
             check(options["plot"])
         if options["table"] is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")

@@ -14,7 +14,7 @@ from trnspec.cli.render import emit, format_option
 from trnspec.errors import UsageError, library
 from trnspec.text_table import Cell, Column, TextTable, table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     import pyarrow as pa
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -39,9 +38,8 @@ from trnspec.text_table import (
     wrapped,
 )
 
-if TYPE_CHECKING:
-    Section = tuple[str, Block]
-    """A heading, which may be empty, and what is below it."""
+Section = tuple[str, Block]
+"""A heading, which may be empty, and what is below it."""
 
 LINES = 40
 """The most lines of a first page of 80 columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor  # noqa: TC004  # nothing reads the types of the fields
+if TYPE_CHECKING:  # it imports logging
+    from concurrent.futures import Executor
 
 Report = Callable[[int, int], None]
 """Called with the work done and the work in all, in any unit."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,14 +16,11 @@ from attrs import evolve, field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError, library
 from trnspec.evidence import PREDICTED, Evidence, Kind, UsedFigure
+from trnspec.plots.chart import Chart
 from trnspec.short_repr import short_repr
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+if TYPE_CHECKING:  # an extra
     import pandas as pd
-
-    from trnspec.plots.chart import Chart
 
 Value = float | int | str | bool
 

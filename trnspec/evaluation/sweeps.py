@@ -34,7 +34,7 @@ from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
 from trnspec.text_table import Block, Cell, Column, InNotebook, Number, TextTable, escape, table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # extras
     import pandas as pd
     import polars as pl
     import xarray as xr

@@ -16,7 +16,7 @@ from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, check_framework,
 from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.serving.static_graphs import powers_of_two, tile_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # deployment imports this module
     from trnspec.evaluators.deployment import InferenceQuestion
 
 Q = TypeVar("Q", bound=questions.SoftwareInputs)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.graph.facts import facts
+from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Calibration
+from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.model.source import Source
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 
 @frozen

@@ -8,7 +8,7 @@ depends on it is ``None``; a partial result is never returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
@@ -19,9 +19,7 @@ from trnspec.model.kinds import kind_of
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import value_at
-
-if TYPE_CHECKING:
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 T = TypeVar("T")
 

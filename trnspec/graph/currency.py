@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import claims_at
 from trnspec.graph.quotes import draws, power_documents
 from trnspec.model.calibration import Calibration
+from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ObjectShape, value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 # Architectures and measurements do not change after their publication, so an old source of them is not out of date.
 _UNDATED = (Calibration, Measurements, Model, Source)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import Graph, directed
+from trnspec.model.document import Node
+from trnspec.model.fabric import Fabric as Declared
+from trnspec.model.fabric import Topology
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import value_at
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.fabric import Fabric as Declared
-    from trnspec.model.fabric import Topology
 
 
 def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) -> Shape:

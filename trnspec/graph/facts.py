@@ -6,13 +6,16 @@ The commands ``show``, ``compare`` and ``source`` print these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.graph.provenance import ConflictingValue, Stated, cited, conflicting, figures, inherited
+from trnspec.model.document import Node
+from trnspec.model.feature import Feature
 from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
     ListShape,
     NumberShape,
@@ -27,12 +30,7 @@ from trnspec.model.rounded import RoundedCount
 from trnspec.model.source import Source
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.display import interval_text
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.feature import Feature
-    from trnspec.model.ref import Ref
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 @frozen(kw_only=True)

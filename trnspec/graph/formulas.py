@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.graph.graph import Graph, figure_at, references
+from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, leaves, steps_of, value_at
 from trnspec.model.renames import current
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.quantities.quantity import Interval
-    from trnspec.yaml import Path
+from trnspec.quantities.quantity import Interval
+from trnspec.yaml import Path
 
 _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 from attrs import field, frozen
@@ -18,6 +18,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import Location, did_you_mean, in_plugin
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Node
+from trnspec.model.figure import Figure
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.ref import Ref, indefinite, target_word
 from trnspec.model.reflection import FigureShape, RefShape, figures_of, leaves, value_at
@@ -25,9 +26,6 @@ from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path, Place, Problem
-
-if TYPE_CHECKING:
-    from trnspec.model.figure import Figure
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -7,11 +7,12 @@ parts; ``chip.memory.capacity`` of a server is that of one chip again, and ``sta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
 from trnspec.graph.composition import declared_closure, part_kinds, part_words, word
+from trnspec.graph.graph import Graph
 from trnspec.graph.values import (
     PathField,
     Sort,
@@ -45,11 +46,8 @@ from trnspec.model.reflection import (
 from trnspec.model.renames import current
 from trnspec.model.source import Source
 from trnspec.quantities.amount import Amount
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.quantities.units import Dimension
-    from trnspec.yaml import Path
+from trnspec.quantities.units import Dimension
+from trnspec.yaml import Path
 
 _METADATA = ("name", "title", "kind", "source")
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
+from trnspec.model.document import Node
 from trnspec.model.link import Link
 from trnspec.model.quotes import Power
+from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.ref import Ref
 
 
 def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.evidence import UsedFigure
 from trnspec.graph.graph import Graph, cached_by_graph, figure_at
+from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, dotted, spread, value_at, with_value
+from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.short_repr import abbreviated
-
-if TYPE_CHECKING:
-    from trnspec.model.document import Node
-    from trnspec.model.source import Source
-    from trnspec.text_table import Block
-    from trnspec.yaml import Path
+from trnspec.text_table import Block, Column, sections_in_html, sections_in_markdown, table
+from trnspec.yaml import Path
 
 __all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "stated", "with_provenance"]
 
@@ -60,7 +58,6 @@ class Stated(Figure):
 
     def _sections(self) -> Iterator[tuple[str, Block]]:
         from trnspec.quantities.display import interval_text
-        from trnspec.text_table import Column, table
 
         interval = interval_text(self.interval, self.value.unit, self.value.digits + 2)
         rows = [(self.value.text, interval, "adopted", self._source())]
@@ -68,15 +65,10 @@ class Stated(Figure):
         value, interval_column = Column("value", right=True), Column("interval", right=True)
         yield f"{self.at} of {self.of}, {self.scope}", table([value, interval_column, "verdict", "source"], rows)
 
-    # A check imports this module, and needs no tables.
     def _repr_markdown_(self) -> str:
-        from trnspec.text_table import sections_in_markdown
-
         return sections_in_markdown(self._sections())
 
     def _repr_html_(self) -> str:
-        from trnspec.text_table import sections_in_html
-
         return sections_in_html(self._sections())
 
     def __str__(self) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from attrs import evolve, frozen
 
 from trnspec.graph.composition import chips
 from trnspec.graph.facts import Fact
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
+from trnspec.model.server import Server
 from trnspec.short_repr import ShortRepr
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.server import Server
 
 _PLACE = re.compile(r"(?P<region>[a-z]{2,4}(?:-[a-z]+)+-[0-9]+)(?P<zone>[a-z]?)")
 

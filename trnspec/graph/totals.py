@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
@@ -21,6 +21,7 @@ from trnspec.graph.composition import (
     parts,
     word,
 )
+from trnspec.graph.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
@@ -29,11 +30,8 @@ from trnspec.model.reflection import dotted, is_extensive, leaves, shape_at, val
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import interval_text
 from trnspec.quantities.quantity import Interval, Qualifier, render
+from trnspec.quantities.units import Unit
 from trnspec.yaml import Path
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.quantities.units import Unit
 
 __all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "summed", "sums", "terms", "total"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
 from trnspec.graph.composition import added, merged, occurrences, word
 from trnspec.graph.facts import words
+from trnspec.graph.graph import Graph
 from trnspec.graph.totals import BoundedAmount, Total, summed, terms
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
@@ -20,10 +21,7 @@ from trnspec.model.reflection import Shape, leaves, shape_at, value_at
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.yaml import Path
+from trnspec.yaml import Path
 
 
 class Sort(enum.Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -24,12 +24,10 @@ from trnspec.model.document import API_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN, LISTS
 from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
+from trnspec.plugins.api import Kind, Registry
 from trnspec.plugins.selection import CORE
 from trnspec.yaml import Document, Path, Problem
 from trnspec.yaml.text import BIDI, name_of, unsafe_texts
-
-if TYPE_CHECKING:
-    from trnspec.plugins.api import Kind, Registry
 
 
 @frozen

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from attrs import field, frozen
 
@@ -14,8 +14,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
 from trnspec.loading.settings import Settings
 
-if TYPE_CHECKING:
-    Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 STDIN = "-"
 """The path that means standard input."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trnspec.api import evaluator as find
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.evaluation.inputs import inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trnspec.evaluation.inputs import Input
-    from trnspec.plugins.api import Evaluator
+from trnspec.evaluation.inputs import Input, inputs
+from trnspec.plugins.api import Evaluator
 
 _ANALYSES = ("set", "vary", "target", "sensitivity", "use_claims")
 """Options of every evaluation that neither read nor write a file."""

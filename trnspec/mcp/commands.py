@@ -10,12 +10,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TIME_LIMIT = 300
 """Seconds that a call may take."""

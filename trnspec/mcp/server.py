@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -15,9 +16,6 @@ from trnspec.api import registry
 from trnspec.errors import TrnspecError
 from trnspec.mcp.arguments import declared, described, options
 from trnspec.mcp.commands import answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 INSTRUCTIONS = (
     "A checked catalog of AWS Trainium chips, servers, UltraServers, links, models and prices, and performance models that "

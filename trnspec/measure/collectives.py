@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
 from trnspec.measure.device import Device, torch
+from trnspec.measure.kernels import Cells
+from trnspec.measure.shapes import Shapes
 from trnspec.measure.timing import Effort, measured
-
-if TYPE_CHECKING:
-    from trnspec.measure.kernels import Cells
-    from trnspec.measure.shapes import Shapes
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 

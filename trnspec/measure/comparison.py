@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.graph.graph import Graph
+from trnspec.measure.kernels import Cells
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.cells import chip_of, dtype_of
-from trnspec.perf.calibration.score import score
+from trnspec.perf.calibration.score import AccuracyRow, score
 from trnspec.perf.lowering.lower import lower
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.measure.kernels import Cells
-    from trnspec.perf.calibration.score import AccuracyRow
 
 AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth", "collective": "lower bound"}
 """Origin of the ideal time of a kind of rows."""

@@ -6,14 +6,12 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError, library
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
+from trnspec.graph.graph import Graph
 
 DeviceKind = Literal["cuda", "cpu"]
 

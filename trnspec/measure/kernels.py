@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trnspec.measure.device import torch
-from trnspec.measure.timing import measured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.measure.device import Device
-    from trnspec.measure.shapes import AttentionShape, Shapes
-    from trnspec.measure.timing import Timing
+from trnspec.measure.device import Device, torch
+from trnspec.measure.shapes import AttentionShape, Shapes
+from trnspec.measure.timing import Timing, measured
 
 Cells = dict[str, str]
 """The cells of a row by column, without those that all rows have."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trnspec.measure.device import torch
-from trnspec.measure.kernels import dtype, timed
+from trnspec.measure.device import Device, torch
+from trnspec.measure.kernels import Cells, dtype, timed
+from trnspec.measure.shapes import Layer, Shapes
 from trnspec.measure.timing import Timing, measured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.measure.device import Device
-    from trnspec.measure.kernels import Cells
-    from trnspec.measure.shapes import Layer, Shapes
 
 _MIB = 2.0**20
 

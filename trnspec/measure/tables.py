@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from attrs import frozen
 
 from trnspec.loading.measured import csv_text, is_stated
 from trnspec.measure.device import Device
+from trnspec.measure.kernels import Cells
 from trnspec.model.document_text import document_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from trnspec.measure.kernels import Cells
 
 _US, _GBPS, _MIB = ({"unit": unit} for unit in ("us", "GB/s", "MiB"))
 _NUMBER = {"holds": "number"}

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from statistics import median
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.measure.device import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.measure.device import Device
+from trnspec.measure.device import Device, torch
 
 MOST_CALLS = 10_000
 """Calls of a batch at most."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Values = NDArray[np.float64]
-    Function = Callable[[Values, NDArray[np.intp]], Values]
+Values = NDArray[np.float64]
+Function = Callable[[Values, NDArray[np.intp]], Values]
 
 _ROUNDS = 40
 """The most rounds; typically three are needed."""

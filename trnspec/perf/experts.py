@@ -16,15 +16,11 @@ All functions take floats or float64 arrays that broadcast.  Times are in s, siz
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import across, carried, unit_shares
+from trnspec.perf.lowering.machine import Machine, across, carried, unit_shares
 from trnspec.perf.ops import Number, larger, power, smaller, where
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
 
 SENT = {"bf16": 1.0, "fp8": (1.0 + 4.0 / 128.0 + 2.0) / 4.0}
 """Bytes of an all-to-all and of the one back over those of 16 bit, by the dtype of tokens on their way to experts.

@@ -11,13 +11,10 @@ since the last checkpoint. Failures are independent, with a constant rate.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from attrs import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 CHIP_HOURS_PER_FAILURE = 16384 * 54 * 24 / 419
 """Chip hours between interruptions of training, where none is given.

@@ -5,18 +5,14 @@ All functions take floats or float64 arrays that broadcast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, larger, smaller
-from trnspec.perf.work.transformer import STATE_BYTES, head_flops, mean, reaches, span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.transformer import AttentionConvention
+from trnspec.perf.work.transformer import STATE_BYTES, AttentionConvention, head_flops, mean, reaches, span
 
 ELEMENT_BYTES = {
     "fp32": 4.0,

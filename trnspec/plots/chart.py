@@ -5,6 +5,7 @@ Values are in the unit of their axis. :mod:`trnspec.plots.draw` draws a chart.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,7 @@ from trnspec.atomic_write import write
 from trnspec.errors import UsageError, library
 from trnspec.short_repr import short_repr
 
-if TYPE_CHECKING:
-    import os
-
+if TYPE_CHECKING:  # an extra
     from matplotlib.figure import Figure
 
 SUFFIXES = (".svg", ".png", ".pdf")

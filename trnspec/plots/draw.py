@@ -12,7 +12,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from attrs import field, frozen
@@ -24,10 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
-from trnspec.plots.chart import Bars, Chart, ChartAxis, HeatMap, LimitLine, Line, Panel, Points, Spans
-
-if TYPE_CHECKING:
-    from trnspec.plots.chart import Ends
+from trnspec.plots.chart import Bars, Chart, ChartAxis, Ends, HeatMap, LimitLine, Line, Panel, Points, Spans
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """The palette; on dark ground black is replaced by light grey."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trnspec.errors import QuantityError
 from trnspec.quantities.units import Dimension, Unit
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # amount imports this module
     from trnspec.quantities.amount import Amount
 
 _QUOTIENTS: dict[tuple[Dimension, Dimension], Dimension] = {

@@ -33,7 +33,7 @@ from trnspec.quantities.grammar import (
 )
 from trnspec.quantities.units import UNITS, Dimension, Unit, UnitTable, wrong_dimension
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # amount imports this module
     from trnspec.quantities.amount import Amount
 
 

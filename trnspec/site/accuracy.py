@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
-from trnspec.site.document_values import DocumentValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trnspec.site.document_values import Entry
+from trnspec.site.document_values import DocumentValue, Entry
 
 _TIMES = {"training": "step time", "inference": "TPOT", "collectives": "collective", "kernels": "kernel"}
 """What ``spread`` describes, by what was measured."""

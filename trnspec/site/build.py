@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec._version import __version__
@@ -15,6 +17,7 @@ from trnspec.errors import UsageError, library
 from trnspec.evaluation.measures import measure
 from trnspec.graph.citations import Citation, citations
 from trnspec.graph.fabrics import fabric
+from trnspec.graph.graph import Graph
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
@@ -23,18 +26,13 @@ from trnspec.output.exporters.svg import export as draw
 from trnspec.site.accuracy import scores
 from trnspec.site.data import script
 from trnspec.site.document_values import Entry, entry
+from trnspec.site.planner import PlannedCase
 from trnspec.text_table import shown
 from trnspec.topology.fabric import TopologyError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path as FilePath
-
+if TYPE_CHECKING:  # an extra
     from jinja2 import Environment
     from markupsafe import Markup
-
-    from trnspec.graph.graph import Graph
-    from trnspec.site.planner import PlannedCase
 
 DATA = "data.js"
 STATIC = ("site.css", "site.js", "explorer.js", "planner.js")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import cited
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.site.document_values import DocumentValue, Entry
+from trnspec.site.document_values import DocumentValue, Entry
 
 VALUE_FIELDS = (
     "text", "value", "low", "high", "unit", "interval", "verdict", "formula", "scope", "source", "where", "reason",

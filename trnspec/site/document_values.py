@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
-from trnspec.graph.provenance import claims_at
+from trnspec.graph.graph import Graph
+from trnspec.graph.provenance import Stated, claims_at
 from trnspec.graph.quotes import quoted_facts
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue
 from trnspec.model.reflection import dotted, steps_of
 from trnspec.quantities.display import interval_text
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
 
 
 @frozen(kw_only=True)

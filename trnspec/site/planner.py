@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evaluation.page import table_of
-from trnspec.evaluation.result import Suggestion, command
+from trnspec.evaluation.result import Evaluation, Suggestion, command
 from trnspec.evaluation.summary import summary_items
 from trnspec.text_table import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from trnspec.evaluation.result import Evaluation
 
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b")
 TRAINED = ("trn1.32xlarge", "trn2.48xlarge")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 from trnspec.errors import UsageError
 from trnspec.site.build import DATA
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
 
 
 class _Quiet(SimpleHTTPRequestHandler):

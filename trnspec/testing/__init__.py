@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # pytest imports this package when it starts
     from trnspec.testing.conformance import EvaluatorConformance
     from trnspec.testing.helpers import (
         PluginConformance,

@@ -10,25 +10,21 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from attrs import evolve
 
 from trnspec.api import load, plugins
 from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.changes import attempt
 from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Evaluation, Suggestion, command
 from trnspec.evaluation.runner import run, unsound
-from trnspec.plugins.api import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.plugins.api import Evaluator, Plugin
+from trnspec.plugins.api import Evaluator, Plugin, Registry
 
 COUNTED = frozenset(
     (

@@ -7,9 +7,10 @@ import functools
 import inspect
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from attrs import evolve
@@ -19,7 +20,7 @@ from trnspec.api import registry as installed
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.checks.runner import check
-from trnspec.diagnostics import Report
+from trnspec.diagnostics import Code, Report
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation
@@ -32,13 +33,7 @@ from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
 from trnspec.plugins.failures import called
 from trnspec.plugins.selection import CORE, GROUP
 from trnspec.plugins.validation import invalid_kinds, invalid_values
-from trnspec.yaml import read_file, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from trnspec.diagnostics import Code
-    from trnspec.yaml import Document
+from trnspec.yaml import Document, read_file, read_text
 
 Marks = set[tuple[str, str, int]]
 """Expected or reported findings: (file, code, line)."""

@@ -7,14 +7,13 @@ Nothing of trnspec is imported before the first file is collected.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
+if TYPE_CHECKING:  # pytest imports this package when it starts
     from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Diagnostic, Location, Report
 

@@ -13,6 +13,7 @@ The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heurist
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
@@ -21,9 +22,7 @@ from trnspec.short_repr import ShortRepr
 from trnspec.topology.fabric import FabricGraph, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+if TYPE_CHECKING:  # few graphs need arrays
     import numpy as np
     import numpy.typing as npt
 

@@ -10,14 +10,10 @@ Connected components are matched one by one, so N equal components cost at most 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from trnspec.topology.fabric import FabricGraph
 from trnspec.topology.measures import components, degrees, diameter, spheres
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.topology.fabric import FabricGraph
 
 
 def isomorphic(a: FabricGraph, b: FabricGraph) -> bool:

@@ -7,15 +7,12 @@ in a unit of the caller's choice (the catalog uses B/s); units are not converted
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import TrnspecError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class TopologyError(TrnspecError, ValueError):

@@ -6,13 +6,10 @@ never start or end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trnspec.topology.fabric import Edge, FabricGraph
+from trnspec.topology.fabric import Edge, FabricGraph
 
 
 def degrees(fabric: FabricGraph) -> tuple[int, ...]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from attrs import frozen
 
 from trnspec.topology import measures
 from trnspec.topology.bisection import Bisection, By, bisection, check_rates, is_met, weight_of
 from trnspec.topology.fabric import Edge, FabricGraph, TopologyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 @frozen

@@ -42,7 +42,7 @@ from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
 from trnspec.text_table import Block, Column, InNotebook, rendered, table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     import pandas as pd
 
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.graph import Graph, at, cached_by_graph
@@ -30,9 +30,8 @@ from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.yaml import Path
 
-if TYPE_CHECKING:
-    Content = frozenset[tuple[str, str]]
-    """The values of a document with their paths below ``spec``, and its claims, without sources and remarks."""
+Content = frozenset[tuple[str, str]]
+"""The values of a document with their paths below ``spec``, and its claims, without sources and remarks."""
 
 
 @rule("TRN205", "name-file-mismatch", over=object, local=True)

@@ -10,13 +10,13 @@ from attrs import frozen
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Table, Value
+from trnspec.evaluators.planning.run import RunPlan
 from trnspec.evaluators.prices import purchases
 from trnspec.evidence import KINDS
 from trnspec.perf.calibration.published_runs import PublishedFleet, PublishedRun
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # fleets imports this module
     from trnspec.evaluators.planning.fleets import FleetPlan
-    from trnspec.evaluators.planning.run import RunPlan
 
 
 P = TypeVar("P", bound="RunPlan | FleetPlan")

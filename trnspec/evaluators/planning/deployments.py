@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import measure
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, calibration_of, max_batch, on_gpu, prepare
 from trnspec.evaluators.planning.comparison import WIDEST
 from trnspec.evaluators.planning.distribution import Distribution
+from trnspec.evaluators.planning.requests import Lengths
 from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import far_inputs, has_pools, of_deployment, scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
@@ -26,11 +29,7 @@ from trnspec.perf.serving.request import decoded_token
 from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.training.step import UNUSED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.planning.requests import Lengths
+if TYPE_CHECKING:  # serving imports this module
     from trnspec.evaluators.planning.serving import PlanServingQuestion
 
 Pools = Literal["aggregated", "disaggregated"]

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
+from trnspec.catalog.catalog import Catalog
+from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.inference import transfer
 from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors, deployed, fit_inputs
+from trnspec.evaluators.planning.requests import Lengths
 from trnspec.evaluators.prices import HOUR, ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.fit_range import nearest_row
@@ -18,10 +21,7 @@ from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.pools import Fleet, FleetState, least
 from trnspec.perf.serving.replay import replay
 
-if TYPE_CHECKING:
-    from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluators.deployment import InferenceQuestion
-    from trnspec.evaluators.planning.requests import Lengths
+if TYPE_CHECKING:  # serving imports this module
     from trnspec.evaluators.planning.serving import FleetProblem
 
 MOST_SYSTEMS = 1 << 20

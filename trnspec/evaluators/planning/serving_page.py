@@ -27,7 +27,7 @@ from trnspec.perf.calibration.published_runs import nearest_fleet
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.serving.load import MOST_UTILIZED
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # serving imports this module
     from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
 
 

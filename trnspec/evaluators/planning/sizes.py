@@ -16,7 +16,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.pools import least
 from trnspec.perf.serving.prefill import prefill
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # serving imports this module
     from trnspec.evaluators.planning.serving import FleetProblem
 
 LARGEST = 8

@@ -24,7 +24,7 @@ from trnspec.perf import goodput
 from trnspec.perf.calibration.published_runs import nearest_run
 from trnspec.perf.work.layout import Layout
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # training imports this module
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
 
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"

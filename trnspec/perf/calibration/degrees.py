@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.loading.measured import is_stated
 from trnspec.model.transformers.counting import parameters
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.fit_range import chip_named
 from trnspec.perf.calibration.measured.cells import RowCells, measured_rows
 from trnspec.perf.lowering.calibrated import nearest
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
 
 DEGREES = ("tp", "pp", "cp", "ep")
 """The degrees that a row of training states, 1 where a cell is empty."""

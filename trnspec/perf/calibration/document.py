@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
-from trnspec.model.calibration import Achieved, KernelRoof
+from trnspec.model.calibration import Achieved, FittedTable, KernelRoof
 from trnspec.model.calibration import Protocol as Stated
 from trnspec.model.document_text import document_text
 from trnspec.model.reflection import FigureShape, ObjectShape
-from trnspec.perf.calibration.groups import COVERAGE
+from trnspec.perf.calibration.fits.fit import Errors, Fitted
+from trnspec.perf.calibration.fits.uncertainty import Information
+from trnspec.perf.calibration.groups import COVERAGE, GroupErrors
+from trnspec.perf.calibration.transfer import Beyond
 from trnspec.quantities.units import Dimension
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.model.calibration import FittedTable
-    from trnspec.perf.calibration.fits.fit import Errors, Fitted
-    from trnspec.perf.calibration.fits.uncertainty import Information
-    from trnspec.perf.calibration.groups import GroupErrors
-    from trnspec.perf.calibration.transfer import Beyond
 
 _DIGITS = 4
 

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil, inf, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from attrs import evolve, frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evidence import Nearest, Outside
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.loading.measured import DTYPES
-from trnspec.model.calibration import Calibration, Range
+from trnspec.model.calibration import Calibration, FittedOn, Range, Scale
 from trnspec.model.transformers.counting import parameters
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.measured.case import ModelCase
 from trnspec.perf.calibration.measured.cells import KINDS, RowCells, chip_of, fitted_rows
+from trnspec.perf.lowering.machine import LoweredSystem
+from trnspec.perf.ops import Number
 from trnspec.perf.roofline import ELEMENT_BYTES
+from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import cache, held_parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.calibration import FittedOn, Scale
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured.case import ModelCase
-    from trnspec.perf.lowering.machine import LoweredSystem
-    from trnspec.perf.ops import Number
-    from trnspec.perf.serving.forward_pass import Deployment
-
 
 EXPONENT = 0.15
 """The exponent of extrapolation where rows are too few to fit one; those of the shipped fits to steps are smaller."""

@@ -7,16 +7,16 @@ counts once.  See docs/explanation/performance/calibration.md for the formulas.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from trnspec.perf.calibration.measured.case import ModelCase
 
+if TYPE_CHECKING:  # fit imports this module
     from trnspec.perf.calibration.fits.fit import Errors
-    from trnspec.perf.calibration.measured.case import ModelCase
 
 COVERAGE = 0.8
 """Share of the measurements that the interval should contain."""

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import log
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
-from trnspec.graph.graph import cached_by_graph
-from trnspec.loading.measured import is_stated
+from trnspec.graph.graph import Graph, cached_by_graph
+from trnspec.loading.measured import MeasuredRow, is_stated
 from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.model.transformers.names import name_key
 from trnspec.perf.calibration.fit_range import chip_named
 from trnspec.perf.calibration.measured.cells import measured_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.measured import MeasuredRow
-    from trnspec.model.transformers.dimensions import Dimensions
 
 
 @frozen(kw_only=True)

@@ -5,9 +5,9 @@ Each kind of rows has one way to read a table, to compute cases with a calibrati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import asdict, evolve, fields, frozen
@@ -15,40 +15,27 @@ from attrs import asdict, evolve, fields, frozen
 from trnspec.errors import UsageError
 from trnspec.evidence import Kind as Evidence
 from trnspec.graph.graph import Graph
-from trnspec.model.calibration import Calibration
+from trnspec.model.calibration import Calibration, KernelRoof
 from trnspec.perf.calibration.fit_range import ranges
 from trnspec.perf.calibration.fits import inference, kernels, serving
 from trnspec.perf.calibration.fits.collectives import BASE, CollectiveRuns, fit_collectives
-from trnspec.perf.calibration.fits.fit import INPUTS, Holdout, splits
+from trnspec.perf.calibration.fits.fit import INPUTS, FitModel, Holdout, splits
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.prior import TYPICAL
 from trnspec.perf.calibration.fits.training import batch, training
-from trnspec.perf.calibration.measured.case import Case, Part, Skipped
+from trnspec.perf.calibration.measured.case import Case, ModelCase, Part, Skipped
 from trnspec.perf.calibration.measured.cells import Record, fitted_hashes
-from trnspec.perf.calibration.measured.collectives import collective_cases
-from trnspec.perf.calibration.measured.inference import inference_cases
-from trnspec.perf.calibration.measured.kernels import KernelRuns, kernel_cases
-from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
-from trnspec.perf.calibration.measured.serving import ServingRuns, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.training import training_cases
+from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
+from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
+from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns, kernel_cases
+from trnspec.perf.calibration.measured.neuron_kernels import OpCase, op_cases, profile_cases
+from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns, on_gpu, serving_cases
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.kernels.times import Roof
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of, stated
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.training.estimator import extremes
 from trnspec.perf.work.memory import peak
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.model.calibration import KernelRoof
-    from trnspec.perf.calibration.fits.fit import FitModel
-    from trnspec.perf.calibration.measured.case import ModelCase
-    from trnspec.perf.calibration.measured.collectives import CollectiveCase
-    from trnspec.perf.calibration.measured.inference import InferenceCase
-    from trnspec.perf.calibration.measured.kernels import KernelCase
-    from trnspec.perf.calibration.measured.neuron_kernels import OpCase
-    from trnspec.perf.calibration.measured.serving import ServingCase
-    from trnspec.perf.calibration.measured.training import TrainingCase
-    from trnspec.perf.lowering.machine import LoweredSystem
 
 Times = Mapping[Part, Any]
 """Values of cases by part, NaN where there is none."""

@@ -5,6 +5,7 @@ See docs/explanation/performance/calibration.md for the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,13 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.perf.calibration.fit_range import EXPONENT, FAR, factor, ranges
+from trnspec.perf.calibration.fits.search import SearchResult
 from trnspec.perf.calibration.groups import COVERAGE, interval, quantile
 from trnspec.perf.calibration.groups import groups as of_scales
+from trnspec.perf.calibration.measured.case import ModelCase, Part
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
+if TYPE_CHECKING:  # fit imports this module
     from trnspec.perf.calibration.fits.fit import FitModel, Fitted
-    from trnspec.perf.calibration.fits.search import SearchResult
-    from trnspec.perf.calibration.measured.case import ModelCase, Part
 
 LEAST = 5
 """Least number of rows to fit, and of rows outside its range, for an exponent of extrapolation."""

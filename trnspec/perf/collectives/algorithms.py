@@ -17,31 +17,27 @@ other ranks have zeros, so every algorithm of an all-reduce is available to it.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf import ops
-from trnspec.perf.collectives.groups import NETWORK, LinkRates, fabric_level, level_named, routes_of
-from trnspec.perf.collectives.routes import Routes
+from trnspec.perf.collectives.groups import NETWORK, Group, LinkRates, fabric_level, level_named, routes_of
+from trnspec.perf.collectives.routes import Routes, Send
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
     SCHEDULES,
+    Kind,
+    Schedule,
     chains,
     restricted_to,
     reversed_schedule,
     schedule_names,
 )
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.topology.shapes import GridShape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trnspec.perf.collectives.groups import Group
-    from trnspec.perf.collectives.routes import Send
-    from trnspec.perf.collectives.schedules import Kind, Schedule
-    from trnspec.perf.lowering.machine import LoweredSystem
 
 Stage = Literal["chip", "fabric", "network"]
 Members = tuple[int, ...]

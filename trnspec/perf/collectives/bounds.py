@@ -16,7 +16,8 @@ message late: the published latency of the fastest link that can carry it is add
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -26,10 +27,6 @@ from trnspec.perf.collectives.routes import INSIDE, Routes
 from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.topology.shapes import GridShape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _RUNS = 64
 """Positions of an axis up to which all runs are cuts; of longer ones halves and quarters at this number of places."""

@@ -8,18 +8,15 @@ displacement, all links of an axis carry the same, ``|d_i|`` shares (symmetry by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from trnspec.topology.shapes import GridAxis
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 Steps = tuple[int, ...]
 

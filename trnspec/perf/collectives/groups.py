@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.routes import INSIDE, Routes
-from trnspec.perf.lowering.machine import LoweredSystem
-from trnspec.topology.shapes import GridShape, Hypercube
+from trnspec.perf.lowering.machine import Level, LoweredSystem
+from trnspec.topology.shapes import GridShape, Hypercube, Shape
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Level
-    from trnspec.topology.shapes import Shape
 
 NETWORK = "network"
 

@@ -17,16 +17,13 @@ from __future__ import annotations
 
 import itertools
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from attrs import frozen
 
 from trnspec.perf.collectives.schedules import Kind
-from trnspec.perf.lowering.machine import carried, detour, unit_shares
+from trnspec.perf.lowering.machine import Machine, carried, detour, unit_shares
 from trnspec.perf.ops import Number, larger, smaller, steps, where
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
 
 Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
 """Data movement of a protocol.

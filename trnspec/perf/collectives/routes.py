@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -15,9 +15,6 @@ from trnspec.perf.collectives.grid_routes import ChipGrid, ring
 from trnspec.topology.fabric import Edge, FabricGraph
 from trnspec.topology.shapes import GridShape, Shape
 from trnspec.topology.switched import Switched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Send = tuple[int, int, float]
 """Source vertex, target vertex, share of the buffer."""

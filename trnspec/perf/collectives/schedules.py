@@ -10,12 +10,10 @@ or a broadcast.  In an all-to-all it is what one rank sends: all blocks, its own
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.perf.collectives.routes import Send
+from trnspec.perf.collectives.routes import Send
 
 Kind = Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"]
 

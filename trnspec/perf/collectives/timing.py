@@ -8,18 +8,14 @@ phases of one stage follow each other.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from trnspec.errors import RefusalError
+from trnspec.perf.collectives.algorithms import CollectivePlan, Stage
 from trnspec.perf.collectives.groups import NETWORK, LinkRates
 from trnspec.perf.collectives.routes import INSIDE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.perf.collectives.algorithms import CollectivePlan, Stage
 
 NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """Neuron's names of algorithms: for small, medium and large sizes within a server."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf, log
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import attrs
 from attrs import field, frozen
@@ -13,22 +13,16 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Outside
-from trnspec.model.calibration import Calibration, ErrorGroup
+from trnspec.graph.graph import Graph
+from trnspec.model.calibration import Calibration, ErrorGroup, Spread
 from trnspec.model.chip import Chip
+from trnspec.model.document import Node
 from trnspec.perf.calibration.fit_range import EXPONENT, within
 from trnspec.perf.collectives.library import Library, LibraryProtocol
 from trnspec.perf.collectives.schedules import Kind as Collective
 from trnspec.perf.lowering.machine import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.calibration import Spread
-    from trnspec.model.document import Node
-
 
 _UNCALIBRATED = "no calibration: no losses, so that times are lower bounds"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import asdict, evolve
 
@@ -14,8 +15,8 @@ from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
-from trnspec.graph.graph import directed
-from trnspec.graph.provenance import stated
+from trnspec.graph.graph import Graph, directed
+from trnspec.graph.provenance import Stated, stated
 from trnspec.model.chip import Chip
 from trnspec.model.document import Metadata, Node
 from trnspec.model.figure import Figure
@@ -26,12 +27,6 @@ from trnspec.perf.lowering.machine import UNKNOWN, Level, LoweredSystem
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
 from trnspec.yaml import Document, Places
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
 
 ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*\*\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 """The name of a system, and how many of it."""

@@ -6,9 +6,8 @@ times per FLOP and per byte, with the costs of groups of ranks and of messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import define, field, frozen
@@ -16,10 +15,7 @@ from attrs import define, field, frozen
 from trnspec.errors import RefusalError
 from trnspec.evidence import UsedFigure
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
-from trnspec.topology.shapes import Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from trnspec.topology.shapes import GridShape, Shape
 
 
 @frozen(kw_only=True)
@@ -348,8 +344,6 @@ def _axes(shape: Shape | None, inside: float) -> tuple[TorusAxis, ...]:
         shape: The fabric of a level, which includes that of the units inside.
         inside: Chips of a unit inside; the dimensions within such a unit belong to its own level.
     """
-    from trnspec.topology.shapes import GridShape
-
     none = (TorusAxis(),) * _MOST_AXES
     # A fabric of more dimensions counts as one without: groups are then not slower than whole servers.
     if not isinstance(shape, GridShape) or len(shape.axes) > _MOST_AXES:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number, ceil, power, smaller, where
 from trnspec.perf.serving.forward_pass import (
     Context,
@@ -18,11 +17,7 @@ from trnspec.perf.serving.forward_pass import (
     score_rows,
 )
 from trnspec.perf.serving.prefill import repeat
-from trnspec.perf.work.transformer import whole_heads
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.transformer import Transformer, whole_heads
 
 
 def mean_context(model: Transformer, plan: Deployment) -> Context:

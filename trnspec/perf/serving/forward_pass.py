@@ -5,22 +5,15 @@ Formulas take floats or float64 arrays that broadcast.  Times are in s, sizes in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
-from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import group, same_links, towards
+from trnspec.perf.experts import Exchange, byte_time, copies, exchange, reach
+from trnspec.perf.lowering.machine import GroupCost, Machine, group, same_links, towards
 from trnspec.perf.ops import MOST, Number, ceil, larger, power, smaller, where
-from trnspec.perf.work.transformer import STATE_BYTES, whole_heads
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.perf.experts import Exchange
-    from trnspec.perf.lowering.machine import GroupCost, Machine
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.transformer import STATE_BYTES, Transformer, whole_heads
 
 
 @frozen(kw_only=True)

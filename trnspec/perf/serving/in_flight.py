@@ -6,10 +6,9 @@ All functions take floats or float64 arrays that broadcast.  Times are in s.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import evolve, frozen
 
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
 from trnspec.perf.serving.decode import decode, mean_context, token_load
 from trnspec.perf.serving.forward_pass import (
@@ -19,10 +18,7 @@ from trnspec.perf.serving.forward_pass import (
     run_forward,
 )
 from trnspec.perf.serving.prefill import prompt_load
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.transformer import Transformer
 
 CACHE_MEMORY = 0.9
 """Share of device memory that servers use for weights and KV cache (vLLM: gpu_memory_utilization)."""

@@ -17,15 +17,13 @@ Times are in s, rates in requests/s.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import evolve, field, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 MOST_UTILIZED = 0.8
 """The share of the rate at saturation up to which percentiles are used: beyond, they are off by more than 30 %."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.lowering.machine import LoweredSystem
 from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.work.layout import Layout, peak_stages, stage_axis
-from trnspec.perf.work.memory import inference_memory, of_heaviest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.machine import LoweredSystem
-    from trnspec.perf.serving.forward_pass import Deployment
-    from trnspec.perf.work.memory import RankMemory
+from trnspec.perf.work.memory import RankMemory, inference_memory, of_heaviest
 
 
 def capacity(system: LoweredSystem, ranks: Number) -> Number:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.serving.forward_pass import (
     PARTS,
@@ -19,12 +18,7 @@ from trnspec.perf.serving.forward_pass import (
     summed,
     within,
 )
-from trnspec.perf.work.transformer import whole_heads
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.work.transformer import Transformer
-
+from trnspec.perf.work.transformer import Transformer, whole_heads
 
 MATERIALIZED_PASSES = 4.0
 """Passes over a score matrix in device memory without flash attention: scores and probabilities, each written and read.

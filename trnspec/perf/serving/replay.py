@@ -9,16 +9,14 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.perf.serving.load import Replica
-    from trnspec.perf.serving.pools import Fleet
+from trnspec.perf.serving.load import Replica
+from trnspec.perf.serving.pools import Fleet
 
 
 @frozen(kw_only=True, eq=False)

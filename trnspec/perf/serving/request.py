@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, fields, frozen
 
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.serving.decode import contexts_of_ends, decode, mean_context, speculate, token_load
 from trnspec.perf.serving.forward_pass import Deployment, PassTime, Serving, run_forward
 from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
 from trnspec.perf.work.transformer import Transformer
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
 
 SCHEDULES = ("continuous", "static", "separate")
 """Sharing of ranks by prefill and decoding; see :func:`serve`."""

@@ -6,24 +6,18 @@ and decoding multiplies and reads the KV cache of a whole bucket (NxD Inference,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from attrs import evolve
 
+from trnspec.graph.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.serving.decode import second_context
-from trnspec.perf.serving.forward_pass import within
-from trnspec.perf.work.transformer import mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.serving.forward_pass import Deployment
-    from trnspec.perf.work.transformer import Heads, Transformer
+from trnspec.perf.serving.forward_pass import Deployment, within
+from trnspec.perf.work.transformer import Heads, Transformer, mean
 
 
 def powers_of_two(smallest: int, size: int) -> tuple[int, ...]:

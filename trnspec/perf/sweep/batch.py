@@ -6,13 +6,16 @@ Times, codes and memory are bit for bit those of a single call of :meth:`trnspec
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from attrs import asdict
+from numpy.typing import NDArray
 
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep.blocks import AxisValues
 from trnspec.perf.sweep.grid import SweepResult
@@ -33,13 +36,6 @@ from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, P
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.work.layout import DISPATCHES, Layout
 from trnspec.perf.work.validity import REASONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from trnspec.graph.graph import Graph
 
 R = TypeVar("R")
 

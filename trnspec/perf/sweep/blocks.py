@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import collapsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, collapsed
 
 _CONSECUTIVE = 1 << 22
 """Combinations of a block, whose arrays have 32 MiB for each measure: of fewer, the chunks have few rows each."""

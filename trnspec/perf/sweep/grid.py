@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError, library
-from trnspec.perf.sweep.blocks import blocks, combination, size_of
+from trnspec.perf.sweep.blocks import AxisValues, blocks, combination, size_of
 from trnspec.perf.sweep.layouts import (
     COUNTS,
     DEFAULTS,
@@ -24,17 +24,13 @@ from trnspec.perf.sweep.layouts import (
     checked,
 )
 from trnspec.perf.sweep.reductions import Block, Kept
+from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.short_repr import short_repr
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
+if TYPE_CHECKING:  # an extra
     import pandas as pd
-
-    from trnspec.perf.sweep.blocks import AxisValues
-    from trnspec.perf.training.estimator import Estimator
 
 R = TypeVar("R")
 

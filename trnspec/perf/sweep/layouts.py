@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.sweep.blocks import axes_of
+from trnspec.perf.sweep.blocks import AxisValues, axes_of
 from trnspec.perf.sweep.reductions import UNFIT, TimeLimit
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, least_time, step
@@ -19,13 +21,6 @@ from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
 from trnspec.perf.work.layout import SCHEDULES as _SCHEDULES
 from trnspec.perf.work.memory import device_memory, peak, peak_memory
 from trnspec.perf.work.validity import REASONS, conditions, reason_codes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from trnspec.perf.sweep.blocks import AxisValues
 
 SCHEDULES = tuple(_SCHEDULES)
 """The pipeline schedules, by their number in a column."""

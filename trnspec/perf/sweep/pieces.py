@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
 from trnspec.evidence import rank_class
-from trnspec.perf.sweep.blocks import blocks, columns_at
+from trnspec.perf.sweep.blocks import AxisValues, blocks, columns_at
 from trnspec.perf.sweep.grid import Grid, layout_blocks
 from trnspec.perf.sweep.layouts import WORDS, LayoutFormulas, layout_axes
-from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Block, Candidates, TimeLimit
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.layout import SCHEDULES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from trnspec.perf.sweep.blocks import AxisValues
-    from trnspec.perf.sweep.reductions import Block, TimeLimit
-    from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import SCHEDULES, Layout
 
 HOUR = 3600.0
 

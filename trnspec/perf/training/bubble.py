@@ -7,7 +7,7 @@ few.  Other schedules are executed (:mod:`trnspec.perf.training.execution`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import astuple, evolve
@@ -15,11 +15,8 @@ from attrs import astuple, evolve
 from trnspec.perf.ops import Number, collapsed, floor, larger, smaller, where
 from trnspec.perf.training.execution import MICROBATCHES, MOST_CHUNKS, Pipeline, executed
 from trnspec.perf.training.microbatch import Times
-from trnspec.perf.work.layout import dealt, extreme_layers
-
-if TYPE_CHECKING:
-    from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.layout import Layout, dealt, extreme_layers
+from trnspec.perf.work.transformer import Transformer
 
 
 def pipeline_of(model: Transformer, layout: Layout) -> Pipeline:

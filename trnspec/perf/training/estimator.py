@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import evolve, field, frozen
 
+from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
@@ -15,13 +14,10 @@ from trnspec.perf.lowering.machine import LoweredSystem, Machine, machine
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.step import UNUSED, Step, step
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import RankMemory, peak, transferred
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check
-
-if TYPE_CHECKING:
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.work.layout import Layout
 
 
 @frozen

@@ -6,11 +6,11 @@ the longest path through the passes.  The graph of the passes does not depend on
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import astuple, define, frozen
@@ -18,14 +18,10 @@ from numpy.typing import NDArray
 
 from trnspec.perf.convex import least
 from trnspec.perf.ops import Number
+from trnspec.perf.training.microbatch import Times
 from trnspec.perf.training.pass_order import FUSED, SPLIT, order
 from trnspec.perf.work.layout import V_SHAPED, dealt
 from trnspec.perf.work.validity import MOST_V_STAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.perf.training.microbatch import Times
 
 _ELEMENTS = 1 << 20
 """Passes times rows that are computed at once with numpy."""

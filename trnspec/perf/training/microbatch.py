@@ -10,22 +10,14 @@ All functions take floats or float64 arrays that broadcast.  Times are in s, siz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from attrs import define
 
-from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import group, same_links, send
+from trnspec.perf.experts import Exchange, byte_time, copies, exchange, reach
+from trnspec.perf.lowering.machine import GroupCost, Machine, group, same_links, send
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
-from trnspec.perf.work.layout import ACTIVATION_BYTES
-from trnspec.perf.work.transformer import attended_keys
-
-if TYPE_CHECKING:
-    from trnspec.perf.experts import Exchange
-    from trnspec.perf.lowering.machine import GroupCost, Machine
-    from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.layout import ACTIVATION_BYTES, Layout
+from trnspec.perf.work.transformer import Transformer, attended_keys
 
 
 @define

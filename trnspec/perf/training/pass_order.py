@@ -15,13 +15,10 @@ backward pass. The orders do not depend on the times of passes.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from trnspec.perf.work.layout import V_SHAPED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Slot = tuple[str, int, int]
 """A pass of a stage: ``F``, ``B`` or ``W``, the chunk of the stage, and the microbatch."""

@@ -9,24 +9,25 @@ from __future__ import annotations
 import math
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import define
 
-from trnspec.perf.lowering.machine import group
+from trnspec.perf.lowering.machine import Machine, group
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller, where
-from trnspec.perf.training.bubble import balance, equal_bubble, is_executed, least_idle, pipeline_of, unequal_bubble
-from trnspec.perf.training.microbatch import microbatch
-
-if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.training.bubble import Balance
-    from trnspec.perf.training.execution import Pipeline
-    from trnspec.perf.training.microbatch import Times
-    from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.transformer import Transformer
-
+from trnspec.perf.training.bubble import (
+    Balance,
+    balance,
+    equal_bubble,
+    is_executed,
+    least_idle,
+    pipeline_of,
+    unequal_bubble,
+)
+from trnspec.perf.training.execution import Pipeline
+from trnspec.perf.training.microbatch import Times, microbatch
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import Transformer
 
 # Gradients, weights and the optimizer.
 

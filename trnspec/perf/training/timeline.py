@@ -12,33 +12,23 @@ a stage begins with its first pass. In V-shaped schedules the first stage has th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, field, frozen
+from numpy.typing import NDArray
 
 from trnspec.errors import RefusalError
 from trnspec.perf.convex import least
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.training import pass_order
-from trnspec.perf.training.bubble import balance, equal_bubble, pipeline_of, unequal_span
-from trnspec.perf.training.execution import KINDS, execution
-from trnspec.perf.training.microbatch import microbatch
+from trnspec.perf.training.bubble import Balance, balance, equal_bubble, pipeline_of, unequal_span
+from trnspec.perf.training.execution import KINDS, Pipeline, execution
+from trnspec.perf.training.microbatch import Times, microbatch
 from trnspec.perf.training.pass_order import FUSED, ORDERED
-from trnspec.perf.work.layout import V_SHAPED, dealt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.training.bubble import Balance
-    from trnspec.perf.training.execution import Pipeline
-    from trnspec.perf.training.microbatch import Times
-    from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.transformer import Transformer
+from trnspec.perf.work.layout import V_SHAPED, Layout, dealt
+from trnspec.perf.work.transformer import Transformer
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """The two threads of a stage."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 from attrs import Factory, astuple, field, frozen, has
+from numpy.typing import NDArray
 
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.experts import SENT
 from trnspec.perf.ops import Number, ceil, collapsed, floor, larger, smaller, where
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from trnspec.model.transformers.dimensions import Dimensions
 
 
 @frozen(kw_only=True)

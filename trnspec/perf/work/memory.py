@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, fields, frozen
 
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.work.layout import RECOMPUTE, Layers, Layout, in_flight, peak_stages, stage_axis, stage_layers
-from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches, whole_heads
-
-if TYPE_CHECKING:
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.transformer import Heads
+from trnspec.perf.work.transformer import STATE_BYTES, Heads, heads_of, mean, reaches, whole_heads
 
 
 class Activations(NamedTuple):

@@ -16,19 +16,15 @@ All functions take floats or float64 arrays that broadcast, and return the broad
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable
+from typing import Literal, get_args
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import parameters as all_parameters
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.model.transformers.dimensions import Dimensions
-
 
 STATE_BYTES = 4.0
 """Bytes of an element of a recurrence's state: 32 bit (``mamba_ssm_dtype`` of the published models)."""

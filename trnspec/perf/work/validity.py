@@ -6,22 +6,17 @@ describes the first condition that holds; :func:`reason_codes` turns them into c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trnspec.errors import RefusalError
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, larger, where
-from trnspec.perf.work.layout import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS, Layout
 from trnspec.perf.work.transformer import common_heads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.layout import Layout
 
 REASONS = (
     *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),

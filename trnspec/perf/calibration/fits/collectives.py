@@ -8,7 +8,8 @@ not use, borrows from the others.  Errors are held out by size, by collective an
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -21,16 +22,11 @@ from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
 from trnspec.perf.calibration.fits.search import Space, combined
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
+from trnspec.perf.calibration.measured.case import Part
+from trnspec.perf.calibration.measured.collectives import CollectiveCase
 from trnspec.perf.calibration.transfer import left_out
-from trnspec.perf.collectives.library import Library, LibraryProtocol, launched, shape, time_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from trnspec.perf.calibration.measured.case import Part
-    from trnspec.perf.calibration.measured.collectives import CollectiveCase
-    from trnspec.perf.collectives.library import Algorithm
-    from trnspec.perf.collectives.schedules import Kind
+from trnspec.perf.collectives.library import Algorithm, Library, LibraryProtocol, launched, shape, time_of
+from trnspec.perf.collectives.schedules import Kind
 
 _RINGS: tuple[Kind, ...] = ("all-reduce", "all-gather", "reduce-scatter", "broadcast")
 _REDUCE: tuple[Kind, ...] = ("all-reduce",)

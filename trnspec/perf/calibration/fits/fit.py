@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import attrs
 import numpy as np
@@ -15,12 +15,9 @@ from trnspec.perf.calibration.fits.prior import TYPICAL, FitPrior
 from trnspec.perf.calibration.fits.search import SearchResult, Space, search
 from trnspec.perf.calibration.fits.uncertainty import Groups, Information
 from trnspec.perf.calibration.groups import COVERAGE, ENOUGH, GroupErrors, groups, quantile
-from trnspec.perf.calibration.measured.case import ModelCase, Part
+from trnspec.perf.calibration.measured.case import Case, ModelCase, Part
 from trnspec.perf.calibration.transfer import Beyond
 from trnspec.perf.collectives.library import Library
-
-if TYPE_CHECKING:
-    from trnspec.perf.calibration.measured.case import Case
 
 Holdout = Literal["model", "chip", "framework", "parameters", "seq", "ranks"]
 """Rows that are held out together: all of a model, of a chip or of a framework; or those above the middle of the range of an input."""

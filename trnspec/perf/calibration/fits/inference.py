@@ -6,7 +6,8 @@ identifiable separately: each is less certain than the times that they give toge
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -15,20 +16,16 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import limits
+from trnspec.perf.calibration.fits.prior import FitPrior
 from trnspec.perf.calibration.fits.search import Space, stacked
+from trnspec.perf.calibration.measured.case import Part
+from trnspec.perf.calibration.measured.inference import InferenceCase
 from trnspec.perf.lowering.machine import IDEAL, Efficiency, Machine, machine
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import serve
 from trnspec.perf.work.transformer import Transformer, transformer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trnspec.perf.calibration.fits.prior import FitPrior
-    from trnspec.perf.calibration.measured.case import Part
-    from trnspec.perf.calibration.measured.inference import InferenceCase
 
 TOKEN: dict[str, float] = {
     "weights": 0.7,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve
@@ -14,13 +14,9 @@ from trnspec.perf.calibration.fits.fit import Errors, FitModel, Fitted, fit
 from trnspec.perf.calibration.fits.search import SearchResult, Space
 from trnspec.perf.calibration.fits.serving import pooled_note
 from trnspec.perf.calibration.groups import enough_rows, of_rows
+from trnspec.perf.calibration.measured.case import Part
 from trnspec.perf.calibration.measured.kernels import KernelCase, KernelRuns
 from trnspec.perf.calibration.transfer import left_out
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.perf.calibration.measured.case import Part
 
 TYPICAL: dict[str, float] = {
     "compute": 0.7, "memory": 0.75, "fixed": 4e-6, "inner": 1e-7, "token": 1e-7, "quantize": 2e-6, "waves": 0.2, "split": 0.7,

@@ -6,13 +6,10 @@ the same.  ``docs/explanation/performance/calibration.md`` has the same table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from math import log
-from typing import TYPE_CHECKING
 
 from attrs import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 @frozen

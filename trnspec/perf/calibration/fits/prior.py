@@ -9,27 +9,21 @@ See docs/explanation/performance/calibration.md for the formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 import numpy as np
 from attrs import field, frozen
 
+from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.perf.calibration.fits.limits import LIMITS
 from trnspec.perf.calibration.fits.search import scale
 from trnspec.perf.calibration.fits.uncertainty import OUTLYING
+from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.cells import fitted_hashes
-from trnspec.perf.lowering.calibrated import calibrated, stated
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.groups import GroupErrors
-    from trnspec.perf.collectives.library import Library
-    from trnspec.perf.lowering.calibrated import Calibrated
+from trnspec.perf.collectives.library import Library
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, stated
 
 WIDTH = 1.0
 """Width of a parameter of a prior that fewer than :data:`SEVERAL` fits have: a factor of e, as about a typical value."""

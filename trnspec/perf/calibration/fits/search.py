@@ -7,9 +7,9 @@ searched as logarithms, shares as logits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -19,10 +19,6 @@ from trnspec.errors import library
 from trnspec.model.calibration import SERVING_SHARES, SHARES
 from trnspec.perf.calibration.fits.limits import kernel, limits
 from trnspec.perf.calibration.fits.uncertainty import NONE, OUTLYING, Groups, Posterior, posterior
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _SHARES = SHARES | SERVING_SHARES | {"compute", "waves", "split"}
 """Parameters between 0 and 1; the others are positive."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -13,13 +14,9 @@ from trnspec.perf.calibration.fits.fit import FitModel, Fitted, fit
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space
 from trnspec.perf.calibration.groups import LEAST, enough_rows
+from trnspec.perf.calibration.measured.case import Case, Part
 from trnspec.perf.calibration.measured.serving import ServingCase, ServingRuns
 from trnspec.perf.calibration.transfer import left_out
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.perf.calibration.measured.case import Case, Part
 
 TYPICAL: dict[str, float] = {
     "matmul": 0.65, "attention": 0.4, "weights": 0.6, "cache": 0.6, "link": 0.6, "additive": 0.2, "call": 8e-6,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -12,20 +13,16 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.fit import FitModel
 from trnspec.perf.calibration.fits.limits import KERNELS, limits
+from trnspec.perf.calibration.fits.prior import FitPrior
 from trnspec.perf.calibration.fits.search import Space, combined, stacked
+from trnspec.perf.calibration.measured.case import Part
+from trnspec.perf.calibration.measured.training import TrainingCase
 from trnspec.perf.lowering.machine import Efficiency, LoweredSystem, machine
 from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import step
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.layout import stacked as stacked_layouts
 from trnspec.perf.work.transformer import Transformer, transformer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trnspec.perf.calibration.fits.prior import FitPrior
-    from trnspec.perf.calibration.measured.case import Part
-    from trnspec.perf.calibration.measured.training import TrainingCase
 
 TYPICAL: dict[str, float] = {
     "matmul": 0.72,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from attrs import field, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OUTLYING = 0.1
 """Errors of the logarithm of a time beyond which a row has less and less weight."""

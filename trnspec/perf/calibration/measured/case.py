@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar, Literal, TypeVar, get_args
 
 from attrs import evolve, field, frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.graph.graph import Graph
+from trnspec.model.calibration import Models, Scale
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.measured.cells import Record, RowCells, row_hashes
 from trnspec.perf.frameworks import named_in
 from trnspec.perf.lowering.machine import LoweredSystem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.calibration import Models, Scale
 
 Part = Literal[
     "step",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.graph import Graph, cached_by_graph
-from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, number, read_table, table_of, used_rows
+from trnspec.loading.measured import DTYPES, UNSTATED, MeasuredRow, is_stated, number, read_table, table_of, used_rows
 from trnspec.model.calibration import Calibration, FittedTable
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -22,15 +23,9 @@ from trnspec.model.server import Server
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.model.ultraserver import UltraServer
+from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.lowering.lower import lower, model_like
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from trnspec.loading.measured import MeasuredRow
-    from trnspec.perf.collectives.schedules import Kind
-    from trnspec.perf.lowering.machine import LoweredSystem
-
+from trnspec.perf.lowering.machine import LoweredSystem
 
 Record = dict[str, str]
 

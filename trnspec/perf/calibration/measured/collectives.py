@@ -6,16 +6,16 @@ Times are read from ``time_us`` and never from a bandwidth: some tools print GiB
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import KINDS, RowCells, document_name, first, is_system
+from trnspec.perf.calibration.measured.cells import KINDS, Record, RowCells, document_name, first, is_system
 from trnspec.perf.collectives.algorithms import CollectivePlan, plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.groups import Group, LinkRates, group
@@ -24,12 +24,6 @@ from trnspec.perf.collectives.schedules import Kind
 from trnspec.perf.collectives.timing import fastest, time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import IDEAL, LoweredSystem, Machine, machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.cells import Record
 
 _COUNT = re.compile(r"([1-9][0-9]*)x (?=\S)(?![abh][12]00 )")
 """Number of servers at the start of a description; ``8x H100 SXM`` are the chips of one."""

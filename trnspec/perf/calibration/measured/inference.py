@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.measured import UNSTATED
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.fit_range import serving_inputs
-from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
-from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.machine import IDEAL, machine
+from trnspec.perf.calibration.measured.case import ModelCase, Part, Skipped, cases
+from trnspec.perf.calibration.measured.cells import Record, RowCells, dtype_of, first
+from trnspec.perf.frameworks import SERVING, Setting
+from trnspec.perf.lowering.machine import IDEAL, LoweredSystem, machine
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two, tile_of
 from trnspec.perf.work.transformer import transformer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.cells import Record
-    from trnspec.perf.frameworks import Setting
-    from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import RowCells, chip_of, dtype_of
+from trnspec.perf.calibration.measured.cells import Record, RowCells, chip_of, dtype_of
 from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
 from trnspec.perf.lowering.lower import lower
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.cells import Record
-    from trnspec.perf.lowering.machine import LoweredSystem
+from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORK = "torch"
 """The framework of rows that state none: matrix multiplications of PyTorch."""

@@ -7,22 +7,16 @@ the longer of compute and memory time at the shares of a calibration of serving.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.measured.case import Case, Part, cases
-from trnspec.perf.calibration.measured.cells import RowCells, dtype_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.cells import Record
-    from trnspec.perf.lowering.machine import LoweredSystem
+from trnspec.graph.graph import Graph
+from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
+from trnspec.perf.calibration.measured.cells import Record, RowCells, dtype_of
+from trnspec.perf.lowering.machine import LoweredSystem
 
 FRAMEWORK = "nxd-inference"
 """The framework whose calibration is used, where the chip has one of it."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.perf.calibration.fits.search import stacked
-from trnspec.perf.calibration.measured.case import Skipped, cases
-from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
+from trnspec.perf.calibration.measured.case import Part, Skipped, cases
+from trnspec.perf.calibration.measured.cells import Record, RowCells, dtype_of, first
 from trnspec.perf.calibration.measured.inference import FRAMEWORKS_OF_ROWS, InferenceCase
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.machine import IDEAL, Machine, machine
+from trnspec.perf.lowering.machine import IDEAL, Efficiency, LoweredSystem, Machine, machine
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.in_flight import InFlight, in_flight, most_running
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.transformer import Transformer, transformer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.case import Part
-    from trnspec.perf.calibration.measured.cells import Record
-    from trnspec.perf.lowering.machine import Efficiency, LoweredSystem
 
 WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
 WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1.0 / 32.0}

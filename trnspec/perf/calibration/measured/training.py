@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError, UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.measured import UNSTATED, is_stated
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.fit_range import training_inputs
-from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.cells import RowCells, dtype_of, first
+from trnspec.perf.calibration.measured.case import ModelCase, Part, Skipped, cases
+from trnspec.perf.calibration.measured.cells import Record, RowCells, dtype_of, first
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
-from trnspec.perf.lowering.machine import IDEAL, machine
+from trnspec.perf.lowering.machine import IDEAL, LoweredSystem, machine
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import model_flops_per_token, transformer
 from trnspec.perf.work.validity import check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured.case import Skipped
-    from trnspec.perf.calibration.measured.cells import Record
-    from trnspec.perf.lowering.machine import LoweredSystem
 
 
 @frozen(kw_only=True)
