@@ -163,6 +163,8 @@ def test_csv() -> None:
 
 
 def test_json() -> None:
+    text = '{\n  "version": 1,\n  "rows": [\n    {\n      "n": "\u00e9"\n    }\n  ]\n}\n'
+    assert text == text_table.json(table(["n"], [("\u00e9",)]))
     assert json.loads(text_table.json(FOUND, {"of": "x"})) == {
         "version": 1,
         "of": "x",

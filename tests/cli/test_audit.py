@@ -148,3 +148,12 @@ def test_values_that_are_not_printed(here, pages) -> None:  # noqa: F811
         ("trn1.2xlarge", "host.vcpus", "8")
     ]
     assert here("audit", "--pages", str(pages), "trn1.32xlarge", "host.vcpus").status == 0
+    assert here("audit", "--pages", str(pages), "neuroncore-v2").out.splitlines()[2:6] == [
+        "neuroncore-v2  isa                 gen2  neuron-        section 2, of NKI",
+        "                                         availability-",
+        "                                         survey-2026-",
+        "                                         10",
+    ]
+    both = here("audit", "--pages", str(pages), "neuroncore-v2", "trainium1").out
+    assert ["document", "figure", "says", "source"] == both.splitlines()[0].split()
+    assert "hidden columns: where (use --format json or a wider terminal)" in both

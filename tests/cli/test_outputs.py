@@ -1,12 +1,14 @@
 """Command lines and what they print: parts of it from ``outputs.yaml``, and whole pages from ``pages/``.
 
-``python tests/cli/test_outputs.py`` writes the pages; a status other than 0 is their last line.
+``python tests/cli/test_outputs.py`` writes the pages; a status other than 0 is their last line. Those of ``narrow.txt`` have
+44 columns, so that they wrap cells and hide columns.
 """
 
 import re
 import shlex
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ FILES = {
     f: re.split(r"^\$ trnspec (.*)\n", f.read_text("utf-8"), flags=re.MULTILINE)[1:]
     for f in sorted(PAGES.glob("*.txt"))
 }
+COLUMNS = {"narrow": "44"}
 STORED = [(f.stem, *pair) for f, parts in FILES.items() for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 
@@ -43,7 +46,8 @@ def page(line: str, run: Callable[..., Result]) -> str:
 
 
 @pytest.mark.parametrize(("file", "line", "expected"), STORED, ids=[line for _, line, _ in STORED])
-def test_whole_page(here, file, line, expected) -> None:
+def test_whole_page(here, monkeypatch, file, line, expected) -> None:
+    monkeypatch.setenv("COLUMNS", COLUMNS.get(file, "80"))
     shutil.copytree(PAGES, here.folder, dirs_exist_ok=True)
 
     assert expected == page(line, here), file
@@ -52,6 +56,8 @@ def test_whole_page(here, file, line, expected) -> None:
 if __name__ == "__main__":
     for path in FILES:
         texts = (
-            f"$ trnspec {i}\n{page(i, lambda *args: apart(*args, cwd=PAGES))}" for f, i, _ in STORED if f == path.stem
+            f"$ trnspec {i}\n{page(i, partial(apart, cwd=PAGES, COLUMNS=COLUMNS.get(f, '80')))}"
+            for f, i, _ in STORED
+            if f == path.stem
         )
         path.write_text("".join(texts), "utf-8")

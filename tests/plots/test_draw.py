@@ -91,12 +91,25 @@ def test_artists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("high", "ticks"), [(4, [1, 1.5, 2, 3, 4]), (30, [1, 2, 5, 10, 20]), (1000, [1, 10, 100, 1000])]
-)
+    ("high", "ticks"),
+    [
+        (4, [1, 1.5, 2, 3, 4]), (6.35, [1, 1.5, 2, 3, 4, 5]), (6.37, [1, 2, 5]), (30, [1, 2, 5, 10, 20]),
+        (170, [1, 2, 5, 10, 20, 50, 100]), (171, [1, 10, 100]), (1000, [1, 10, 100, 1000]),
+    ],
+)  # fmt: skip
 def test_ticks_of_a_logarithmic_axis(high, ticks) -> None:
     (axes,) = Chart("x", "x", (Panel(ChartAxis(log=True), ChartAxis(), (Line("a", (1, high), (0, 1)),)),)).figure().axes
 
     assert ticks == [t for t in axes.get_xticks() if 1 <= t <= high]
+
+
+@pytest.mark.parametrize(("years", "months"), [(0.62, 1), (0.63, 3), (1.33, 3), (1.35, 6), (2.67, 6), (2.69, 12)])
+def test_ticks_of_dates(years, months) -> None:
+    points = Line("a", (2026.0, 2026.0 + years), (0, 1))
+    (axes,) = Chart("x", "x", (Panel(ChartAxis(dates=True), ChartAxis(), (points,)),)).figure().axes
+    first, second, *_ = (tick for tick in axes.get_xticks() if tick >= 2026.0)
+
+    assert (0, months) == pytest.approx(((first - 2026.0) * 12, (second - first) * 12))
 
 
 def test_labels_cover_no_line_and_no_label() -> None:
