@@ -43,6 +43,28 @@ def headings(found: Evaluation) -> list[str]:
     return [str(block) for block in page(found, full=True) if isinstance(block, Heading)]
 
 
+PLANS = Table(
+    "plans", ("tp", "memory", "step_time"), ((8, 2.5 * 2**30, 22.6), (16, 3.0, 30.0)), ("", "B", "s"), first_rows=1
+)
+
+
+@pytest.mark.parametrize(
+    ("plans", "answers", "shown"),
+    [
+        (PLANS, (), ["  layout      tp 8", "Plans, after the best"]),
+        (PLANS, (Answer("layout", "tp 8"),), ["  layout      tp 8", "Plans, after the best"]),
+        (evolve(PLANS, rows=PLANS.rows[:1]), (), ["  layout      tp 8"]),
+        (evolve(PLANS, rows=PLANS.rows[::-1]), (), ["Plans (first 1 of 2 rows)"]),
+        (evolve(PLANS, columns=("tp", "x", "y")), (), ["Plans (first 1 of 2 rows)"]),
+        (evolve(PLANS, first_rows=0), (), []),
+        (evolve(PLANS, rows=()), (), []),
+    ],
+)
+def test_the_best_plan_is_in_the_summary(plans, answers, shown) -> None:
+    found = evolve(FOUND, answers=(*FOUND.answers, *answers), tables=(plans,))
+    assert shown == [x for x in rendered(page(found), 80).splitlines() if x.strip().startswith(("layout", "Plans"))]
+
+
 def test_a_value_without_a_sign_is_rounded_to_the_nearest() -> None:
     assert ["12.3", "~12.3", ">= 12.3", "<= 12.4"] == [
         cell(0.0123123, "s", (1e-3, "ms"), sign).text for sign in ("", "~", ">=", "<=")

@@ -63,6 +63,10 @@ BROKEN = {
     "swapped": (PARTS.replace("RESULT", "((self.chip, self.count),)"), STORE, ("Store.parts()", "(count, ref)", "Ref(name=")),
     "no-parts": (PARTS.replace("RESULT", "None"), STORE, ("Store.parts() raises TypeError", "(count, ref)")),
     "parts-of-int": (PARTS.replace("Parts[Chip]", "Parts[int]").replace("RESULT", "()"), STORE, ("Parts[int]", "name the classes")),
+    "upgrade": (
+        SOUND, "kinds=(Kind('Store', 'stores', Store, upgrade={'acme/v1': 5}),)",
+        ("kind Store", "upgrade: 'acme/v1' is of type int; a function is expected"),
+    ),
     "silent": (kind("size: Capacity", doc=""), STORE, ("kind Store", "no docstring")),
     "unnamed": (SOUND, "kinds=(Kind('', 'stores', Store),)", ("name is ''", "such as Rack")),
     "nested": (

@@ -58,7 +58,7 @@ def chart(evaluations: Sequence[Evaluation], kind: str | None = None, labels: Se
     if not evaluations:
         raise UsageError("there is nothing to draw: no combination has an answer")
     name = evaluations[0].evaluator
-    front = name == "search" and any(t.title.startswith("Pareto front") for t in evaluations[0].tables)
+    front = name == "search" and any(t.title.startswith("Pareto front") for e in evaluations for t in e.tables)
     chosen = kind or ("pareto" if front else _DEFAULTS.get(name, "breakdown"))
     if chosen not in KINDS:
         raise UsageError(f"there is no chart {chosen!r} of evaluations; there are {', '.join(KINDS)}")
