@@ -260,7 +260,11 @@ def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
     completions = [folded for folded in by_folded if len(typed) > 1 and folded.startswith(typed)]
     completions.sort(key=lambda folded: (folded[len(typed) : len(typed) + 1].isalnum(), len(folded)))
     similar = difflib.get_close_matches(typed, list(by_folded), n=most, cutoff=0.6)
-    candidates = [*completions, *similar]
+    # A letter of another script may look like the one that is meant.
+    same = re.compile(re.sub(r"[^\x00-\x7f]", ".", re.escape(typed)))
+    is_other = not typed.isascii() and typed not in by_folded
+    lookalikes = [folded for folded in by_folded if is_other and same.fullmatch(folded)]
+    candidates = [*completions, *lookalikes, *similar]
     if not candidates:
         candidates = sorted((folded for folded in by_folded if typed in re.split(r"[^a-z0-9]+", folded)), key=len)
     if not candidates and len(typed) > 3:  # a shorter beginning is similar to too many

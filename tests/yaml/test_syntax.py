@@ -26,7 +26,7 @@ TEXTS = [
     # Colons and spaces.
     "a:\n  b:x\n  c: 1\n", "name: x\nkind:Chip\nspec: 1\n", "name: x\nkind\nspec: 1\n", "a: b: c\n", "a: 'b': c\n", "a: 10:30: x\n",
     "a: x\n  y:z\n  w: 1\n", "a: x\n  b: 1\n", "a: |\n  text\n b: 1\n", "ab\n", "name:x\n", "http://x\n", "a: http://x\nb\nc: 1\n",
-    "- a:1\n", "- - name:x\n  - b: 1\n  c\n", "a.b-c_d:1\nb: 2\n", "a:/x\nb\nc: 1\n", ": 1\n", "a: 1\n: 2\n", "{: 1}\n", "{a: 1, : 2}\n",
+    "- a:1\n", "a: 1\nb:\xa0c\nd: 1\n", "- - name:x\n  - b: 1\n  c\n", "a.b-c_d:1\nb: 2\n", "a:/x\nb\nc: 1\n", ": 1\n", "a: 1\n: 2\n", "{: 1}\n", "{a: 1, : 2}\n",
     "- : 1\n", "a:\n  : 1\n", "? \n: 1\n", "a: {b:1, c: d: e}\n", "a: {b: 1, c:2}\n", "? a\nb\nc: 1\n", "a: b\n  c\n  d: e: f\n",
     # Quotes and escapes.
     'a: "abc\nb: "def"\n', "a: 'abc\nb: 'def'\n", "a: 'it's'\n", 'a: "x" y\n', "a: 'x'y: 1\n", 'a: "x"\n  y\n', 'a: "x\n  y" z\n',

@@ -284,20 +284,27 @@ def check(
 def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """The findings that do not follow from an error among them, and those that do.
 
-    The latter refer to a document that has errors; or point at a value that cannot be right, whatever the others are; or are
-    no errors themselves, and point at a value with an error.
+    The latter refer to a document that has errors; or to a value at which there is an error of a code that precedes theirs in
+    :data:`_CAUSES`; or are no errors themselves, and point at a value with an error.
     """
-    errors = sorted((d for d in diagnostics if d.severity is Severity.ERROR), key=lambda d: d.code, reverse=True)
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR]
     files = {d.where.file for d in errors if d.code != "TRN203"}
     # A value that its form makes invalid is in no graph; the doubts about a text are about other characters of it.
     values = {(d.where.file, d.where.place) for d in errors if not d.code.startswith(_OF_TEXTS)}
-    impossible = {(d.where.file, d.where.place): d.code for d in errors if d.code in _IMPOSSIBLE}
+    rank = {code: number for number, code in enumerate(_CAUSES)}
+    causing: dict[tuple[str, Place | None], int] = {}
+    for d in errors:
+        # Of a claim and the figure that it contradicts, either may be wrong.
+        for where in (d.where, *(d.see if d.code == "TRN303" else ())) if d.code in rank else ():
+            place = (where.file, where.place)
+            causing[place] = min(rank[d.code], causing.get(place, len(rank)))
 
     def follows(one: Diagnostic) -> bool:
         places = [(where.file, where.place) for where in (one.where, *one.see)]
+        own = rank.get(one.code, len(rank))
         return (
             any(place is None and file in files for file, place in places[1:])
-            or any(impossible.get(place, one.code) != one.code for place in places)
+            or (one.code != _UNSOURCED and any(causing.get(place, own) < own for place in places))
             or not (one.severity is Severity.ERROR or one.code.startswith(_OF_TEXTS) or values.isdisjoint(places))
         )
 
@@ -306,8 +313,13 @@ def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Di
 
 _OF_TEXTS = ("TRN0", "TRN1")
 
-_IMPOSSIBLE = ("TRN306", "TRN307", "TRN616")
-"""The codes of dates that do not exist or contradict a name, and of figures that are 0."""
+_CAUSES = ("TRN306", "TRN307", "TRN616", "TRN402", "TRN608", "TRN303", "TRN501", "TRN503", "TRN310", "TRN502")
+"""The codes of findings that name the value that is wrong, the most certain first: a date that does not exist or contradicts
+a name, a figure of 0, a figure that sums, its row or other sources contradict, a topology, a date of launch."""
+
+
+_UNSOURCED = "TRN301"
+"""The code of a figure without a source, which follows from no other error."""
 
 
 def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:

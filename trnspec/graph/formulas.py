@@ -71,7 +71,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph, *, exact: bool = False
 
 def is_circular(formula: str, node: Node[Any], path: Path, graph: Graph) -> bool:
     """Whether a formula of a figure names that figure, itself or through the formulas of its operands."""
-    pending = list(_operands(formula, node, graph))
+    pending = list(operands(formula, node, graph))
     seen: set[tuple[str, Path]] = set()
     while pending:
         holder, operand = pending.pop()
@@ -83,11 +83,11 @@ def is_circular(formula: str, node: Node[Any], path: Path, graph: Graph) -> bool
         value = figure_at(holder, operand)
         origin = value if isinstance(value, Figure) else origin_of(value)
         if origin is not None and origin.derived is not None:
-            pending += _operands(origin.derived, holder, graph)
+            pending += operands(origin.derived, holder, graph)
     return False
 
 
-def _operands(formula: str, node: Node[Any], graph: Graph) -> Iterator[tuple[Node[Any], Path]]:
+def operands(formula: str, node: Node[Any], graph: Graph) -> Iterator[tuple[Node[Any], Path]]:
     """The figures that a formula names, each with its document."""
     for match in _OPERAND.finditer(formula):
         holder = _holder(match, node, graph)

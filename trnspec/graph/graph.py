@@ -6,6 +6,8 @@ A graph is immutable.  ``graph.replace(name, spec)`` returns another one.
 from __future__ import annotations
 
 import functools
+import os
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -31,6 +33,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 ONE = Fraction(1)
+
+_OPERANDS = re.compile(r"([a-z0-9][a-z0-9.-]*):spec\.")
+"""The names of other documents in formulas; see :mod:`trnspec.graph.formulas`."""
 
 
 def cached_by_graph(function: Callable[Concatenate[Graph, P], T]) -> Callable[Concatenate[Graph, P], T]:
@@ -154,12 +159,23 @@ class Graph:
                     users.setdefault(self.aliases[used], set()).add(node.name)
         return users
 
+    @functools.cached_property
+    def _readers(self) -> Mapping[str, AbstractSet[str]]:
+        """The names of the documents with formulas that name each document."""
+        readers: dict[str, set[str]] = {}
+        for node in self:
+            for name in _OPERANDS.findall(node.document.text) if ":spec." in node.document.text else ():
+                if name in self.aliases:
+                    readers.setdefault(self.aliases[name], set()).add(node.name)
+        return readers
+
     def using(self, names: Iterable[str]) -> AbstractSet[str]:
-        """The documents of some names, and all that refer to one of them, directly or through others."""
+        """The documents of some names, and all that refer to one of them or name it in a formula, also through others."""
         found = set(names)
         waiting = list(found)
         while waiting:
-            new = self.users.get(waiting.pop(), set()) - found
+            name = waiting.pop()
+            new = (self.users.get(name, set()) | self._readers.get(name, set())) - found
             found |= new
             waiting += new
         return found
@@ -167,7 +183,7 @@ class Graph:
     def focused_on(self, names: Iterable[str]) -> Graph:
         """The same graph for rules whose findings are to point into the documents of these names."""
         graph = Graph(self.nodes, self.broken, frozenset(names))
-        for known in ("aliases", "users", "_of"):
+        for known in ("aliases", "users", "_readers", "_of"):
             object.__setattr__(graph, known, getattr(self, known))
         return graph
 
@@ -240,7 +256,8 @@ def build(
 
     Args:
         nodes: In order of precedence: of two that share a name the first stays.
-        broken: Names that exist but could not be structured; a reference to one of them is not "dangling".
+        broken: Names that exist but could not be structured; a reference to one of them is not "dangling". Nor is one to
+            the name of the file of a document with another name, which is then as broken.
         targets_only: Whether to check the references of targets alone, which is quicker in a large catalog.
     """
     kept: dict[str, Node[Any]] = {}
@@ -261,11 +278,18 @@ def build(
                 problems.append(_taken(node, path, alias, *taken[alias]))
             else:
                 taken[alias] = (node, path)
-    graph = Graph(kept, broken)
+    files = {name_of_file(n.document.file): n.document.file for n in kept.values() if n.target}
+    graph = Graph(kept, {**{name: file for name, file in files.items() if name not in taken}, **broken})
     for node in kept.values():
         if node.target or not targets_only:
             problems += _references(node, graph)
-    return graph, problems
+    used = {p.see[0].file for p in problems if p.problem.code == "TRN203"}
+    return Graph(kept, {n: f for n, f in graph.broken.items() if n in broken or f in used}), problems
+
+
+def name_of_file(file: str) -> str:
+    """The name that the document of a file has."""
+    return os.path.splitext(os.path.basename(file))[0]  # noqa: PTH119, PTH122  # many files
 
 
 def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path: Path) -> NodeProblem:

@@ -5,7 +5,6 @@ Every stage reports its problems and passes on the valid parts, so that one run 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from attrs import evolve, frozen
 
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Severity, nearest
-from trnspec.graph.graph import Graph, NodeProblem, at, build
+from trnspec.graph.graph import Graph, NodeProblem, at, build, name_of_file
 from trnspec.loading.forms.lists import documents_in_list, list_problems
 from trnspec.loading.precedence import replacement_problems
 from trnspec.loading.renamed import upgrade
@@ -65,6 +64,7 @@ def load_document(  # each one is independent of the others
 ) -> LoadResult:
     """The node of a document, and its problems."""
     result = _load(document, registry, target=target)
+    result = evolve(result, problems=tuple(_without_consequences(result.problems)))
     if result.node is not None and result.node.kind in LISTS:
         parts = tuple(_parts(result, registry, plugin=plugin, layer=layer))
         result = evolve(result, parts=parts, problems=(*result.problems, *list_problems(result.node)))
@@ -108,7 +108,7 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
         return LoadResult(document, None, tuple(problems), name, target)
     data = document.data
     if unsafe := _unsafe(document, data):
-        problems = [*_without_doubts(problems, unsafe), *unsafe]
+        problems += unsafe
         paths = frozenset(p.path for p in unsafe)
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
@@ -118,7 +118,7 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
         node = structure(kind.name, kind.spec, document, data, registry.units, kind.api_versions)
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry)
-        problems = [*_without_doubts(problems, more), *more]
+        problems += more
     if node is not None and kind.name not in BUILTIN and has_parts(kind.spec) and (fault := parts_fault(node.spec)):
         message = f"{fault} (the kind {kind.name} of {registry.provider(kind)})"
         problems.append(Problem("TRN190", message, document.place(("spec",)), "report this to its author", ("spec",)))
@@ -128,15 +128,16 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
     return LoadResult(document, node, tuple(problems), name, target)
 
 
-def _without_doubts(problems: Iterable[Problem], errors: Iterable[Problem]) -> list[Problem]:
-    """The problems without the doubts about how a value is written that has an error anyway."""
-    wrong = {error.path for error in errors if error.code != "TRN102"}  # which has the path of the mapping
-    lines = {error.place.line for error in errors if error.code == "TRN003" and error.place}
-    return [
-        p
-        for p in problems
-        if p.code not in _DOUBTS or not (p.path in wrong or (not p.path and p.place and p.place.line in lines))
-    ]
+def _without_consequences(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The problems without doubts about how a text is written that has an error, and keys that are missing in half a file."""
+    errors = [p for p in problems if p.code not in _DOUBTS]
+    wrong = {error.path for error in errors if error.path}
+    lines = {error.place.line for error in errors if error.code in ("TRN003", "TRN004") and error.place}
+    halved = any(error.code == "TRN015" for error in errors)
+    for problem in problems:
+        doubted = problem.path in wrong or (problem.place is not None and problem.place.line in lines)
+        if not (doubted if problem.code in _DOUBTS else halved and problem.code == "TRN102"):
+            yield problem
 
 
 _DOUBTS = ("TRN050", "TRN054")
@@ -170,7 +171,7 @@ def _name(document: Document) -> str:
     """The name by which others refer to a document, also to an invalid one: such a reference is not dangling."""
     metadata = (document.data or {}).get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
+    return name if isinstance(name, str) else name_of_file(document.file)
 
 
 def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -346,6 +347,9 @@ def link(
     clashes = list(_kind_clashes(results))
     clashing = {id(problem.node) for problem in clashes}
     targets = {r.node.name for r in results if r.node is not None and r.target and id(r.node) not in clashing}
+    if shadow_broken:
+        # The file of a document with a wrong name replaces what it is named after.
+        targets |= {name_of_file(r.document.file) for r in results if r.target}
     broken: dict[str, str] = {}
     nearest: dict[str, int] = {}
     for result in results:

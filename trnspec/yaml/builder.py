@@ -221,6 +221,7 @@ class Builder:
             kind = "mapping" if mapping else "list"
             message = f"A {kind} is used as a key; keys are text."
             self._report("TRN009", message, start, "write text as a key; '{{ }}' needs quotes", path)
+            self._stack[-1].rejected = True  # what the mapping has without this key is not what was meant
         rejected = self._properties(event, start, path)
         node: Any = {} if mapping else []
         flow = bool(event.flow_style)

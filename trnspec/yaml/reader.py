@@ -140,7 +140,8 @@ def _first_document(text: str, lines: LineTable, problems: Problems) -> tuple[st
         rest = closing.start() if closing[1] == "---" else _skip_blank(text, closing.end())
         if rest < len(text):
             message = "A second document begins here; a file contains one."
-            problems.add("TRN015", message, lines.place(rest), "move it to another file")
+            hint = "move it to another file, or delete '---' or '...'"
+            problems.add("TRN015", message, lines.place(rest), hint)
     if directives and body == at:
         problems.add("TRN004", "A directive is not followed by '---'.", lines.place(at), "delete the directive")
     pieces.append(text[at:end])

@@ -7,6 +7,7 @@ import re
 from attrs import frozen
 
 from trnspec.yaml.document import show
+from trnspec.yaml.text import name_of
 
 _KEY_WITHOUT_SPACE = re.compile(r"[ ]*(?:- +)*[A-Za-z_][\w.-]*(:)(?![\s/]|$)")
 _TAB_IN_INDENT = re.compile(r"[ ]*(\t)[ \t]*[^\s#]")
@@ -201,7 +202,7 @@ def _colon(text: str, complaint: Complaint) -> Verdict | None:
                 message = f"A space is missing after the colon of {show(key)}."
             return Verdict("TRN004", message, begin + colon, "write a space after the colon")
     if not values:
-        return Verdict("TRN004", f"A colon is missing after {show(_word(text, start))}.", start, "write 'key: value'")
+        return _no_colon(text, start)
     line = _line(text, complaint.at)[0]
     before = text[line : complaint.at]
     if re.search(r":[ \t]", before) or _line(text, complaint.last[0])[0] == line:
@@ -214,6 +215,16 @@ def _colon(text: str, complaint: Complaint) -> Verdict | None:
     return Verdict(
         "TRN004", message, at, "align it with the key above, or leave that key without a value", complaint.last[0]
     )
+
+
+def _no_colon(text: str, at: int) -> Verdict:
+    """A key without a colon, or with one before a character that is a space in other texts only."""
+    word = _word(text, at)
+    end = at + len(word)
+    if not word.endswith(":") or end == len(text):
+        return Verdict("TRN004", f"A colon is missing after {show(word)}.", at, "write 'key: value'")
+    message = f"A space is expected after {show(word)}, not {name_of(text[end])}."
+    return Verdict("TRN004", message, end, "write a plain space after the colon")
 
 
 def _start(text: str, complaint: Complaint) -> Verdict | None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -22,6 +23,7 @@ from trnspec.checks.reconcile.relations import failing
 from trnspec.checks.reconcile.sites import PartsTerm, Relation, Site
 from trnspec.checks.reconcile.suspects import Suspect
 from trnspec.graph.graph import Graph, cached_by_graph
+from trnspec.model.document import Node
 from trnspec.plugins.failures import call_seconds, contained
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
@@ -520,6 +522,13 @@ _HYPOTHESES: tuple[Callable[[Mismatch], Iterator[Explanation]], ...] = (
 
 def _reference(suspect: Suspect, graph: Graph) -> Iterator[Explanation]:
     """Another document of the family as the part: the sums of the two documents that fail would hold with it."""
+    part = suspect.failing[0].terms[0].part.node
+    for other, sums in other_parts(suspect, graph):
+        yield Explanation("reference", f"{part.name} for {other.name}, with which {sums} failing sums hold")
+
+
+def other_parts(suspect: Suspect, graph: Graph) -> Iterator[tuple[Node[Any], int]]:
+    """The documents with which, as the part, the sums of the first relation's documents hold; and the number of these."""
     whole, term = suspect.failing[0].total.node, suspect.failing[0].terms[0]
     part = term.part.node
     sums = _failing_between(graph).get((whole.name, part.name), ())
@@ -530,8 +539,7 @@ def _reference(suspect: Suspect, graph: Graph) -> Iterator[Explanation]:
             others = [evolve(r, terms=(evolve(r.terms[0], part=Site(other, r.terms[0].part.path)),)) for r in sums]
             stated = [relation for relation in others if relation.is_stated]
             if len(stated) >= _SEVERAL and all(relation.holds for relation in stated):
-                words = f"{part.name} for {other.name}, with which {len(stated)} failing sums hold"
-                yield Explanation("reference", words)
+                yield other, len(stated)
 
 
 _SEVERAL = 2

@@ -389,7 +389,12 @@ def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
 
 
 def _may_leave_server(chip: Node[Chip], graph: Graph) -> bool:
-    """Whether an UltraServer with the link of a chip refers to a server that has errors, so that its chip is not known."""
+    """Whether an UltraServer of a chip may not be known, or not all of its links, because a document has errors."""
+    systems = _ultraservers(graph).get(chip.name, ())
+    if (graph.broken and not systems) or any(
+        p[1:2] == ("between_servers",) for s in systems for p in s.document.rejected
+    ):
+        return True
     link = chip.spec.links.link if chip.spec.links else None
     return any(
         fabric is not None and fabric.link == link

@@ -10,7 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from trnspec.diagnostics import Location
-from trnspec.graph.graph import ONE, at, figure_at
+from trnspec.graph.formulas import operands
+from trnspec.graph.graph import ONE, Graph, at, figure_at
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import NumberShape, dotted, shape_at
@@ -80,6 +81,11 @@ class Site:
     def __str__(self) -> str:
         name = f"{dotted(self.path[1:])} of {self.node.name}"
         return name if self.claim is None else f"{name}, says {self.node.claims[self.claim].source},"
+
+
+def operand_places(formula: str, node: Node[Any], graph: Graph) -> tuple[Location, ...]:
+    """The places of the figures that a formula names, with their values."""
+    return tuple(Site(holder, path).location for holder, path in operands(formula, node, graph))
 
 
 def rate_at(node: Node[Any], path: Path) -> Quantity | None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
+from pathlib import Path as FilePath
 from typing import Any
 
 from attrs import has
@@ -94,8 +95,9 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
     for index, fitted in enumerate(node.spec.tables):
         path = ("spec", "tables", index)
         known = hashes.get(fitted.table)
-        if known is None and fitted.table in named:
-            continue  # it cannot be read
+        files = (FilePath(file).parent / fitted.table for file in graph.broken.values())
+        if known is None and (fitted.table in named or any(file.exists() for file in files)):
+            continue  # it cannot be read, or that of a document with errors
         if known is None:
             hint = did_you_mean(fitted.table, hashes)
             yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint)

@@ -23,6 +23,7 @@ from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared, date_of
 from trnspec.quantities.quantity import Quantity
+from trnspec.text_table import plural
 from trnspec.yaml import Path
 
 VENDORS = frozenset({"amazon", "amd", "annapurna", "aws", "google", "intel", "nvidia"})
@@ -386,11 +387,12 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(path, message, "remove the status, or correct the date", (at(source, ("spec", "as_of")),))
                 return
         return
-    for _, source in sources:
-        if compared(source.spec.as_of, launched) < 0:
-            message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
-            see = (at(source, ("spec", "as_of")),)
-            yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", see)
+    older = [source for _, source in sources if compared(source.spec.as_of, launched) < 0]
+    if older:
+        message = f"launched is {launched}, but figures are adopted from {older[0].name} of {older[0].spec.as_of}"
+        message += f" and {plural(len(older) - 1, 'other older source')}" if older[1:] else ""
+        places = tuple(at(source, ("spec", "as_of")) for source in older)
+        yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", places)
 
 
 @rule("TRN311", "wrong-source-page", over=object, local=True)
@@ -443,7 +445,8 @@ def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             )
         elif launched and page is not None and page.spec.dating == "exact" and compared(page.spec.as_of, launched) < 0:
             message += f", and of {page.spec.as_of}, before the launch of {launched}"
-            yield Finding(path, message, "name a page about this product", (at(page, ("spec", "as_of")),))
+            see = (at(page, ("spec", "as_of")), *(at(graph.named(chip), ("spec", "launched")) for chip in own))
+            yield Finding(path, message, "name a page about this product", see)
 
 
 def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:

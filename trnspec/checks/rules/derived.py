@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 from trnspec.checks.reconcile.hints import Budget, sentence
-from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case
+from trnspec.checks.reconcile.hypotheses import Explanation, Mismatch, explain, explain_case, other_parts
 from trnspec.checks.reconcile.lookalikes import relatives_agree
 from trnspec.checks.reconcile.relations import AGREES, is_supported
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
+from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, operand_places
 from trnspec.checks.reconcile.suspects import Suspect, blamed
 from trnspec.diagnostics import Severity
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
-from trnspec.graph.graph import Graph, at
+from trnspec.graph.graph import Graph, at, references
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
@@ -62,9 +62,30 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 2, for the arithmetic.
     """
     budget = Budget()
+    wrong: set[tuple[str, str]] = set()
     for suspect in blamed(graph):
-        if not suspect.is_claim:
-            yield disagreement(suspect, graph, budget)
+        if suspect.is_claim:
+            continue
+        whole, part = suspect.failing[0].total.node, suspect.failing[0].terms[0].part.node
+        if (whole.name, part.name) in wrong:
+            continue  # reported once, for all sums of the two
+        finding = _wrong_part(suspect, whole, part, graph)
+        if finding is not None:
+            wrong.add((whole.name, part.name))
+        yield finding or disagreement(suspect, graph, budget)
+
+
+def _wrong_part(suspect: Suspect, whole: Node[Any], part: Node[Any], graph: Graph) -> Finding | None:
+    """The finding of a reference to a document with which several sums fail, and hold with one other document alone."""
+    others = list(other_parts(suspect, graph))
+    paths = [path for path, _, ref in references(whole) if path[0] == "spec" and graph.find(ref) is part]
+    if len(others) != 1 or len(paths) != 1:
+        return None
+    (other, sums), relation = others[0], suspect.failing[0]
+    message = f"{sums} totals of {whole.name} are not those of {part.name}: {relation.total} is {relation.total.value}"
+    message += f", but {_arithmetic(relation, relation.total)}"
+    see = tuple(dict.fromkeys(s.location for s in relation.sites))
+    return Finding(paths[0], message, f"likely cause: {part.name} for {other.name}, with which they hold", see, whole)
 
 
 def disagreement(suspect: Suspect, graph: Graph, budget: Budget) -> Finding:
@@ -158,7 +179,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield _mismatch(Site(node, path), value, key, result, graph)
         elif not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
             message = f"{dotted(path)} is {value}, but {formula} is {float(result.middle):,.6g}"
-            see = (at(node, (*path, key), text=f"the formula: {formula}"),)
+            see = (at(node, (*path, key), text=f"the formula: {formula}"), *operand_places(formula, node, graph))
             yield Finding((*path, "value"), message, "update the count or its formula", see)
 
 
@@ -184,6 +205,7 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
         place = node.document.place((*path, key))
         edit = None if place is None else quoting(node.document, place, cut)
         return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
+    operands_at = operand_places(formula, node, graph)
     cause = next(iter(_corrected(formula, site, graph, exact=key == "derived")), None)
     causes = explain_case(Mismatch(site, figure.value, (result,), (), (), graph))
     # Others that agree by rounding with the figure agree with the result too.
@@ -195,9 +217,11 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
     if agree or (is_exact and (not causes or _is_by_chance(causes[0], figure.value.value, result.middle))):
         hint = f"likely cause: {cause.sentence}" if cause else "update the formula"
         hint += f"; other figures agree with {figure}" if agree else "; or update the figure"
-        return Finding((*path, key), message, hint, (at(node, (*path, "value"), text=f"the figure: {figure}"),))
+        see = (at(node, (*path, "value"), text=f"the figure: {figure}"), *operands_at)
+        return Finding((*path, key), message, hint, see)
     hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
-    return Finding((*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),))
+    see = (at(node, (*path, key), text=f"the formula: {formula}"), *operands_at)
+    return Finding((*path, "value"), message, hint, see)
 
 
 _ROUNDED = Fraction(1, 1000)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from trnspec.diagnostics import Location, did_you_mean
 from trnspec.graph.composition import chips
-from trnspec.graph.graph import Graph, cached_by_graph
+from trnspec.graph.graph import Graph, at, cached_by_graph
 from trnspec.loading.measured import (
     DTYPES,
     MeasuredRow,
@@ -74,10 +74,12 @@ class _Table:
         """The rows that are used."""
         return used_rows(self.node.spec, self.table)
 
-    def finding(self, row: MeasuredRow | None, column: str, message: str, hint: str = "") -> Finding:
+    def finding(
+        self, row: MeasuredRow | None, column: str, message: str, hint: str = "", see: tuple[Location, ...] = ()
+    ) -> Finding:
         text = "" if row is None else row.cells.get(column, "")
         where = Location(self.table.file, self.table.place(row, column), text=text)
-        return Finding(_DATA, message, hint, node=self.node, where=where)
+        return Finding(_DATA, message, hint, see, self.node, where=where)
 
 
 def _read(node: Node[Measurements]) -> _Table | None:
@@ -478,7 +480,8 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
                 text = f"{rate:,.6g} TFLOPS {row.cells.get('precision', '')}".strip()
                 text = f"a step of {row.cells[column]} s, at least {text}," if column == "step_time_s" else text
                 message = f"{text} is above the peak rate of {bound[1]}, {bound[0] / 1e12:,.5g} TFLOPS"
-                yield of.finding(row, column, message, "correct the row, or list it in spec.rejected with the reason")
+                hint = "correct the row, or list it in spec.rejected with the reason"
+                yield of.finding(row, column, message, hint, bound[2])
 
 
 def _rates(row: MeasuredRow) -> Iterator[tuple[str, float, float | None]]:
@@ -507,8 +510,10 @@ def _rate_of_step(row: MeasuredRow, spec: Measurements, graph: Graph) -> Iterato
         yield "step_time_s", 8.0 * layers * hidden * (hidden + ffn) * batch * seq / step / n / 1e12, None
 
 
-def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None) -> tuple[float, str] | None:
-    """The highest peak rate that a row can reach [FLOP/s] and its name; ``None`` where it is not known."""
+def _peak(
+    graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None
+) -> tuple[float, str, tuple[Location, ...]] | None:
+    """The highest peak rate that a row can reach [FLOP/s], its name and places; ``None`` where it is not known."""
     text = row.cells.get("hardware", "")
     name = hardware.get(text, text)
     counted = chips(graph, graph.named(name)) if name in graph else None
@@ -525,7 +530,9 @@ def _peak(graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: fl
                 return None
             share = 1.0 if cores is None or chip.spec.cores is None else cores / chip.spec.cores.count
             label = chip.name if cores is None else f"{cores:g} cores of {chip.name}"
-            return max(float(h) for h in highs if h is not None) * share, label
+            paths = [("peak", "dense", n) for n in names] + [("cores", "count")] * (cores is not None)
+            places = tuple(at(chip, ("spec", *path)) for path in paths)
+            return max(float(h) for h in highs if h is not None) * share, label, places
     return None
 
 

@@ -123,7 +123,7 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
               - us-esat-1  #! TRN821
               - us-west-2
             zones:
-              - us-east-2a  #! TRN821
+              - us-east-2a
             blocks: {places: [us-west-9]}  #! TRN821
         ```
 
@@ -141,16 +141,15 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
     known = node.spec.availability
     if known is None:
         return
-    for number, region in enumerate(known.regions):
-        if region not in REGIONS:
-            yield _unknown_place(
-                ("spec", "availability", "regions", number), region, "write a region, such as us-east-2"
-            )
+    unknown = [number for number, region in enumerate(known.regions) if region not in REGIONS]
+    for number in unknown:
+        path = ("spec", "availability", "regions", number)
+        yield _unknown_place(path, known.regions[number], "write a region, such as us-east-2")
     for number, place in enumerate(known.blocks.places if known.blocks is not None else ()):
         at = ("spec", "availability", "blocks", "places", number)
         if not is_known(place):
             yield _unknown_place(at, place, "write a region or a zone, such as us-east-2 or us-east-2a")
-        elif region_of(place) not in known.regions:
+        elif not unknown and region_of(place) not in known.regions:
             yield Finding(at, f"{place} is not in a region that regions lists", "list the region too")
     if known.blocks is not None and known.purchase and "capacity-block" not in known.purchase:
         message = "blocks names offers of capacity blocks, which purchase does not list"
@@ -159,7 +158,7 @@ def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
         path = ("spec", "availability", "zones", number)
         if not is_known(zone) or zone in REGIONS:
             yield _unknown_place(path, zone, "write a zone, such as us-east-2a")
-        elif region_of(zone) not in known.regions:
+        elif not unknown and region_of(zone) not in known.regions:
             yield Finding(path, f"{zone} is in {region_of(zone)}, which regions does not list", "list the region too")
 
 

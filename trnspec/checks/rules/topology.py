@@ -147,8 +147,11 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if links + more != most:
             declared_links = f"{links} + {more} links" if more else f"{links} links"
             message = f"a chip of {node.name} has {declared_links}, but {most} in the topology"
+            hint = (
+                f"write {most}, or correct the topology" if not more else "correct one of the counts, or the topology"
+            )
             see = (at(node, _PATH, text=str(topology.shape)),)
-            yield Finding(("spec", "fabric", "links_per_chip"), message, "", see)
+            yield Finding(("spec", "fabric", "links_per_chip"), message, hint, see)
 
 
 @rule("TRN503", "topologies-differ", over=object, local=True)
@@ -190,16 +193,22 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue  # reported by TRN501
         if built.nodes != members or built.nodes > MOST_CHIPS:
             continue
+        differing, agreeing = {}, 0
         for index in claims_at(node).get(path, ()):
             claim = node.claims[index]
-            if claim.verdict not in AGREES or not isinstance(claim.says, str):
-                continue
-            claimed = _parsed(claim.says, members)
-            reason = _difference(built, claimed) if claimed is not None else ""
-            if reason:
-                where = (*node.claim_path(index), "says")
-                message = f"{claim.source} has {claim.says}, but the declared topology is a {built}: {reason}"
-                yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
+            said = claim.says if claim.verdict in AGREES and isinstance(claim.says, str) else ""
+            if said and (claimed := _parsed(said, members)) is not None:
+                reason = _difference(built, claimed)
+                agreeing += not reason
+                if reason:
+                    differing[(*node.claim_path(index), "says")] = (f"{claim.source} has {said}", reason)
+        if len(differing) > 1 and not agreeing:
+            message = f"the topology is a {built}, but {'; '.join(text for text, _ in differing.values())}"
+            yield Finding(path, message, "correct the topology", tuple(at(node, each) for each in differing))
+            continue
+        for where, (text, reason) in differing.items():
+            message = f"{text}, but the declared topology is a {built}: {reason}"
+            yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
 
 
 def _built(topology: Topology, members: int) -> Shape | str:
@@ -280,7 +289,8 @@ def link_chip_mismatch(graph: Graph) -> Iterator[Finding]:
             continue
         for node in differing:
             message = f"the fabric of {node.name} consists of {node.spec.fabric.link}, but {chip.name} has {links.link}"
-            see = (at(chip, ("spec", "links", "link")),)
+            of: Path = ("spec", "chips", "chip") if node.is_of(Server) else ("spec", "servers", "server")
+            see = (at(chip, ("spec", "links", "link")), at(node, of))
             yield Finding(("spec", "fabric", "link"), message, f"{links.link}?", see, node)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from trnspec.checks.reconcile.relations import sums_of
-from trnspec.checks.reconcile.sites import Site
+from trnspec.checks.reconcile.sites import Site, operand_places
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import Graph, at
@@ -154,7 +154,7 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             own, value = expected.middle, said.value
             shown = render(own, value.unit, value.digits + 1) if isinstance(value, Quantity) else f"{float(own):,.6g}"
             message = f"the claim is {value}, but its scope, {claim.scope}, is {shown}"
-            see = (at(node, (*base, "scope"), text=claim.scope),)
+            see = (at(node, (*base, "scope"), text=claim.scope), *operand_places(claim.scope, node, graph))
             yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
 
 
