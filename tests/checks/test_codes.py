@@ -11,6 +11,7 @@ from attrs import frozen
 from click.testing import CliRunner
 
 import trnspec
+from tests.support.programs import written
 from trnspec.api import registry, validate
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.baseline import read
@@ -203,9 +204,7 @@ ALLOW = "  allow: [{code: TRN815, reason: A test.}]\n"
 
 
 def codes(folder: Path, allow: str = "", **settings: object) -> list[tuple[str, Severity]]:
-    file = folder / "power" / "trainium2-tdp-example.yaml"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(WRONG.format(allow=allow), encoding="utf-8")
+    file = written(folder / "power" / "trainium2-tdp-example.yaml", WRONG.format(allow=allow))
     report = validate([file], settings=Settings(**settings)).report
     return [(d.code, d.severity) for d in report.diagnostics if d.code != "TRN806"]
 

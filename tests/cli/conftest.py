@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support.programs import ROOT, SOUND, WRONG, Here
+from tests.support.programs import ROOT, SOUND, WRONG, Here, written
 
 
 @pytest.fixture
@@ -28,6 +28,5 @@ def edited(here):
 def here_bad(here) -> Here:
     """The command line in a folder with a sound file and a wrong one."""
     (here.folder / "wire.yaml").write_text(SOUND)
-    (here.folder / "bad").mkdir()
-    (here.folder / "bad" / "wire.yaml").write_text(WRONG)
+    written(here.folder / "bad" / "wire.yaml", WRONG)
     return here

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.engine import everything
-from tests.support.programs import NVIDIA, ROOT
+from tests.support.programs import NVIDIA, ROOT, written
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
@@ -124,9 +124,7 @@ def test_a_fit_is_added_to_its_list_or_replaced(here, tmp_path, monkeypatch):
     ],
 )
 def test_files_that_are_not_lists_stay(here, tmp_path, name, text, message):
-    place = tmp_path / "mine" / "calibrations" / f"{name}.yaml"
-    place.parent.mkdir(parents=True)
-    place.write_text(text)
+    place = written(tmp_path / "mine" / "calibrations" / f"{name}.yaml", text)
     done = here("calibrate", DATA, *MINE, "--name", "a", "--force")
     assert (2, text) == (done.status, place.read_text())
     assert message in " ".join(done.err.split())

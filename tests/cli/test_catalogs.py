@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.programs import git
+from tests.support.programs import git, written
 from tests.support.rules import document, source
 from trnspec.cli.diff import of_folder, open_catalog
 from trnspec.errors import TrnspecError, UsageError
@@ -19,8 +19,7 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     git(tmp_path, "init", "-q", "-b", "main")
     for folder, text in (("sources", PAGE), ("links", wire("9 us"))):
-        (tmp_path / "catalog" / folder).mkdir(parents=True)
-        (tmp_path / "catalog" / folder / f"{'page' if folder == 'sources' else 'wire'}.yaml").write_text(text)
+        written(tmp_path / "catalog" / folder / f"{'page' if folder == 'sources' else 'wire'}.yaml", text)
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-q", "-m", "first")
     (tmp_path / "catalog" / "links" / "wire.yaml").write_text(wire("8 us"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, Here, command, environment
+from tests.support.programs import ROOT, Here, command, environment, written
 from trnspec.api import graph
 from trnspec.plugins.builtin_commands import COMMANDS
 
@@ -106,8 +106,7 @@ def test_all_completions(completed, words, found) -> None:
 def completed_beside_acme(folder: Path, *words: str) -> tuple[str, str]:
     """What bash is offered, and what is printed as an error, where the distribution acme lies in a folder."""
     info = folder / "acme-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: acme\nVersion: 1.0\n")
+    written(info / "METADATA", "Name: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = acme:plugin\n")
     done = subprocess.run(
         command(),
@@ -125,8 +124,7 @@ def completed_beside_acme(folder: Path, *words: str) -> tuple[str, str]:
 
 def test_documents_of_plugins(tmp_path) -> None:
     package = tmp_path / "acme"
-    (package / "catalog" / "chips").mkdir(parents=True)
-    (package / "catalog" / "chips" / "acme-9.yaml").write_text("")
+    written(package / "catalog" / "chips" / "acme-9.yaml", "")
     (package / "__init__.py").write_text("print('imported'); raise RuntimeError")
 
     assert ("plain,acme-9\n", "") == completed_beside_acme(tmp_path, "show", "acme")

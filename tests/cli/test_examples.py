@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import click
 import pytest
 
-from tests.support.programs import DATA, NVIDIA, ROOT, Here, few_plans
+from tests.support.programs import DATA, NVIDIA, ROOT, Here, few_plans, written
 from trnspec.builtin import plugin as builtin
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.eval import evaluator_command
@@ -113,8 +113,7 @@ def prepare(here: Here, line: str) -> None:
     if "--out mine.csv" in line:
         (here.folder / "mine.csv").unlink()
     if "--pages pages" in line:
-        (here.folder / "pages").mkdir()
-        (here.folder / "pages" / "aiwiki-trainium2-2026-05.txt").write_text("It was launched on December 3, 2024.\n")
+        written(here.folder / "pages" / "aiwiki-trainium2-2026-05.txt", "It was launched on December 3, 2024.\n")
     for name, args in commands.items():
         if name in line:
             done = here(*args)

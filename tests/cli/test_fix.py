@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.programs import Here, git
+from tests.support.programs import Here, git, written
 
 HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme}\n"
 WAIVED = HEAD.replace("title: Acme}", "title: Acme, allow: [{code: TRN301, reason: ours}]}")
@@ -113,8 +113,7 @@ def test_baseline(here) -> None:
 
 
 def test_files_of_other_programs_are_skipped(here) -> None:
-    (here.folder / "models").mkdir()
-    (here.folder / "models" / "schema.yml").write_text("version: 2\nmodels: []\n")
+    written(here.folder / "models" / "schema.yml", "version: 2\nmodels: []\n")
     (here.folder / "chips" / "acme.yaml").write_text(f"{WAIVED}spec: {{memory: {{capacity: 8 GiB}}}}\n")
 
     assert 1 == here("validate", "models/schema.yml").status

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.invented_plugins import ACME, CHIP, PAGE, SERVER
-from tests.support.programs import Site
+from tests.support.programs import Site, written
 from trnspec.loading.precedence import MOST
 
 pytestmark = pytest.mark.slow
@@ -95,8 +95,7 @@ def test_sound_catalogs_are_silent(site) -> None:
 def own(site: Site, text: str) -> None:
     """A catalog with a trainium2 of its own."""
     for file, content in {"sources/acme-page.yaml": PAGE, "chips/trainium2.yaml": text}.items():
-        (site.folder / "ov" / file).parent.mkdir(parents=True, exist_ok=True)
-        (site.folder / "ov" / file).write_text(content)
+        written(site.folder / "ov" / file, content)
 
 
 OWN = CHIP.replace("acme-1", "trainium2").replace(", aliases: [acme]", "")

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from tests.support.programs import Here
+from tests.support.programs import Here, written
 
 # Runs a page of the documentation: every python and console block, in order, and compares what it prints with what the page shows.
 #
@@ -144,9 +144,7 @@ class Session:
                     self._run(page, command, shown)
                     count += 1
             elif block["file"] is not None:
-                file = self.folder / block["file"]
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(block["text"], encoding="utf-8")
+                written(self.folder / block["file"], block["text"])
         return count
 
     def _run(self, page: Path, command: str, shown: str) -> None:

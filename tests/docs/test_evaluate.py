@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from tests.docs.conftest import Runner, blocks
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT, Here, written
 from trnspec.cli.eval import MOST
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evidence import UsedFigure
@@ -23,8 +23,7 @@ def runner(tmp_path, monkeypatch, capsys):
     """The command line where ``trnspec-acme``, once it is written, is installed."""
     monkeypatch.delenv("COLUMNS", raising=False)
     info = tmp_path / "site" / "trnspec_acme-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trnspec-acme\nVersion: 0.1.0\n")
+    written(info / "METADATA", "Metadata-Version: 2.1\nName: trnspec-acme\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[trnspec.plugins]\nacme = trnspec_acme:plugin\n")
     # It leads nowhere until the page has written the package.
     (tmp_path / "site" / "trnspec_acme").symlink_to(tmp_path / "trnspec-acme" / "src" / "trnspec_acme")

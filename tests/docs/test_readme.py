@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.docs.conftest import blocks, commands, matches
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 
 README = ROOT / "README.md"
 
@@ -20,12 +20,6 @@ def shown() -> dict[str, str]:
 
 def test_length() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("command", [c for c in shown() if c != "trnspec validate catalog"])

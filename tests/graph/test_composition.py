@@ -2,15 +2,13 @@
 
 import functools
 import operator
-import sys
-import types
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
 import trnspec
-from tests.support.invented_plugins import DOCUMENTS, MODULE
+from tests.support.invented_plugins import DOCUMENTS, module
 from tests.support.tables import tables
 from trnspec.builtin import plugin as builtin
 from trnspec.checks.reconcile.relations import relations
@@ -34,18 +32,7 @@ from trnspec.yaml import read_text
 TABLES = tables(__file__)
 
 SHIPPED = trnspec.load().graph
-
-
-def _plugin() -> types.ModuleType:
-    module = types.ModuleType("trnspec_tile_under_test")
-    module.__file__ = str(Path(__file__).parent / "trnspec_tile.py")
-    # Classes look up the names in their annotations in the module that they belong to.
-    sys.modules[module.__name__] = module
-    exec(compile(MODULE, module.__file__, "exec"), module.__dict__)
-    return module
-
-
-TILE = _plugin()
+TILE = module(Path(__file__).with_name("trnspec_tile.py"))
 KNOWN = Registry.of([builtin, evolve(TILE.plugin, catalogs=())])
 
 

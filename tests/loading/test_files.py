@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, written
 from trnspec.api import registry
 from trnspec.loading.files import documents_among, documents_below, documents_in, is_ours, root_of, schemas, shipped
 from trnspec.loading.selection import Selection, choose
@@ -22,8 +22,7 @@ def test_shipped_folders() -> None:
 def test_files_in_a_fixed_order(tmp_path: Path, monkeypatch) -> None:
     """Both endings count, in any case; hidden files and folders, other endings and links to folders do not."""
     for name in ("b.yaml", "a.yml", ".c.yaml", "d.json", "z/E.YAML", "y/f.yaml", ".hidden/g.yaml", "x.yaml/h.yaml"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("")
+        written(tmp_path / name, "")
     (tmp_path / "w").symlink_to(tmp_path / "z")
 
     found = [f.relative_to(tmp_path).as_posix() for f in documents_in(tmp_path)]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.invented_plugins import ACME
-from tests.support.programs import ROOT, Site
+from tests.support.programs import ROOT, Site, written
 
 FILE = ROOT / "catalog" / "chips" / "trainium2.yaml"
 
@@ -304,8 +304,7 @@ def test_parts_that_fail_for_one_document(tmp_path) -> None:
     site.plugin("rack", STORE, head=PARTS.replace("RESULT", "((1 if self.count < 9 else '9', self.chip),)"))
     site.catalog("acme", ACME)
     text = "api_version: trnspec/v1\nkind: Store\nmetadata: {name: big, title: Big, source: acme-page}\n"
-    (site.folder / "stores").mkdir()
-    (site.folder / "stores" / "big.yaml").write_text(text + "spec: {chip: acme-1, count: 9}\n")
+    written(site.folder / "stores" / "big.yaml", text + "spec: {chip: acme-1, count: 9}\n")
     (finding,) = site.run("validate", "stores", "--format", "json").data["diagnostics"]
 
     assert ("TRN190", 4) == (finding["code"], finding["line"])

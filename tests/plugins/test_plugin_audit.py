@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.invented_plugins import ACME, SERVER
-from tests.support.programs import Site
+from tests.support.programs import Site, written
 
 EXPLAIN = """
 from trnspec.checks.reconcile.hypotheses import Explanation
@@ -18,9 +18,7 @@ def site(tmp_path) -> Site:
     made = Site(tmp_path / "site")
     made.plugin("moon", "explanations=(moon,)", head=EXPLAIN)
     for name, text in {**ACME, "servers/acme-server.yaml": SERVER.replace("512 GiB", "577 GiB")}.items():
-        file = made.folder / "catalog" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        written(made.folder / "catalog" / name, text)
     return made
 
 

@@ -5,11 +5,10 @@ import io
 import json
 import subprocess
 import sys
-import types
 
 import pytest
 
-from tests.support.invented_plugins import DOCUMENTS, MODULE, install
+from tests.support.invented_plugins import DOCUMENTS, install, module
 from tests.support.programs import Site, environment
 from trnspec.builtin import plugin as builtin
 from trnspec.model.chip import Chip
@@ -28,13 +27,7 @@ def site(tmp_path_factory) -> Site:
 
 @pytest.fixture(scope="module")
 def tile(site) -> Plugin:
-    """The same plugin in this process, which has it in no registry but those that a test makes."""
-    module = types.ModuleType("trnspec_tile_under_test")
-    module.__file__ = str(site.folder / "trnspec_tile.py")
-    # Classes look up the names in their annotations in the module that they say they are of.
-    sys.modules[module.__name__] = module
-    exec(compile(MODULE, module.__file__, "exec"), module.__dict__)
-    return module.plugin
+    return module(site.folder / "trnspec_tile.py").plugin
 
 
 def out(site: Site, *args: str) -> str:

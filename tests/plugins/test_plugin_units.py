@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.support.programs import Site
+from tests.support.programs import Site, written
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import QuantityError, UsageError
@@ -118,8 +118,7 @@ def site(tmp_path) -> Site:
     made = Site(tmp_path / "site")
     made.plugin("words", "units=(Unit('Mword', Dimension.INFORMATION, 4_000_000),)", head=HEAD)
     for name, text in FILES.items():
-        (made.folder / name).parent.mkdir(exist_ok=True)
-        (made.folder / name).write_text(text.partition("claims")[0])
+        written(made.folder / name, text.partition("claims")[0])
     return made
 
 

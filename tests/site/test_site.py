@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 import trnspec
+from tests.support.programs import written
 from trnspec.api import graph
 from trnspec.checks.reconcile.audit import audit
 from trnspec.errors import UsageError
@@ -291,9 +292,7 @@ def test_invalid_document_is_omitted_alone(here, tmp_path) -> None:
         "chips/odd": "kind: Chip\nmetadata: {name: odd, title: Odd, source: page}\nspec: {memory: {capacity: 1 GiB}}\n",
         "sources/page": "kind: Source\nmetadata: {name: page, title: Page}\nspec: {publisher: 3}\n",
     }.items():
-        file = tmp_path / "own" / f"{name}.yaml"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"api_version: trnspec/v1\n{text}")
+        written(tmp_path / "own" / f"{name}.yaml", f"api_version: trnspec/v1\n{text}")
 
     done = here("site", "build", "out", "--catalog", "own", "--no-plans")
 

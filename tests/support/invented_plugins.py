@@ -1,8 +1,10 @@
 """Documents of a vendor that does not exist, and a plugin with kinds that are built of parts: a rack that is derived from nothing, a pod that is an UltraServer."""
 
+import sys
+import types
 from pathlib import Path
 
-from tests.support.programs import Site
+from tests.support.programs import Site, written
 
 MODULE = '''
 """Racks and pods."""
@@ -178,12 +180,21 @@ DOCUMENTS = {
 }
 
 
+def module(file: Path) -> types.ModuleType:
+    """The module of the plugin in this process, which has it in no registry but those that a test makes."""
+    made = types.ModuleType("trnspec_tile_under_test")
+    made.__file__ = str(file)
+    # Classes look up the names in their annotations in the module that they say they are of.
+    sys.modules[made.__name__] = made
+    exec(compile(MODULE, made.__file__, "exec"), made.__dict__)
+    return made
+
+
 def install(site: Site) -> Path:
     """Install the plugin; returns its catalog."""
     folder = site.folder / "tile_catalog"
     for name, text in DOCUMENTS.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        written(folder / name, text)
     site.add("tile", MODULE)
     return folder
 

@@ -39,6 +39,13 @@ DATA = ROOT / "tests" / "data"
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 
+def written(file: Path, text: str) -> Path:
+    """A new or changed file, with its folders."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
+
+
 @frozen
 class Result:
     """What a run wrote, and how it ended."""
@@ -277,8 +284,7 @@ class Site:
         """Install a plugin with a catalog; returns its folder."""
         folder = self.folder / f"{name}_catalog"
         for file, text in documents.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(text)
+            written(folder / file, text)
         self.plugin(name, f"catalogs=(Path({str(folder)!r}),)", head="from pathlib import Path")
         return folder
 
@@ -437,8 +443,7 @@ class Scratch:
         """Write a new file."""
         path = self._own(file)
         assert not path.exists(), file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        written(path, text)
         self.added.add(file)
 
     def _own(self, file: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.invented_plugins import CHIP, PAGE, SERVER
-from tests.support.programs import environment, forked
+from tests.support.programs import environment, forked, written
 
 pytestmark = pytest.mark.slow
 
@@ -27,14 +27,11 @@ class Project:
         for name, text in CATALOG.items():
             self.write(f"catalog/{name}", text)
         info = self._site / "trnspec_of_tests-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trnspec-of-tests\nVersion: 1.0\n")
+        written(info / "METADATA", "Metadata-Version: 2.1\nName: trnspec-of-tests\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(ENTRY)
 
     def write(self, name: str, text: str) -> None:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        written(self.folder / name, text)
 
     def set(self, *lines: str) -> None:
         self.write("pytest.ini", "\n".join(["[pytest]", "testpaths = tests", *lines, ""]))
@@ -138,8 +135,7 @@ def test_findings_without_a_file_come_first(tmp_path) -> None:
     from trnspec.testing.pytest_plugin import _Root
 
     for name, text in CATALOG.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+        written(tmp_path / name, text)
     root = _Root(tmp_path, tmp_path)
     first, *others = (tmp_path / name for name in CATALOG)
     nowhere = Diagnostic("TRN900", Severity.ERROR, "failed", Location("<catalog>"))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.programs import environment
+from tests.support.programs import environment, written
 from tests.support.rules import KNOWN, document, graph, source
 from tests.support.schema import documents
 from trnspec.api import load
@@ -191,8 +191,7 @@ def test_unknown_editions(tmp_path) -> None:
 
 
 def test_former_edition_without_compression(tmp_path) -> None:
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / "2026.11.json").write_text(small(), encoding="utf-8")
+    written(tmp_path / FOLDER / "2026.11.json", small())
     write(tmp_path / FOLDER, "2026.11", small())
 
     assert {"2026.11.json", RELEASED} == {f.name for f in (tmp_path / FOLDER).iterdir()}
@@ -202,6 +201,7 @@ def test_former_edition_without_compression(tmp_path) -> None:
 @pytest.mark.parametrize(
     "contents",
     [b"", b"not gzip", gzip.compress(small().encode())[:-20], b"\x1f\x8b\x08" + b"\0" * 20, gzip.compress(b"{}")],
+    ids=["empty", "text", "cut", "zeros", "no list"],  # the bytes hold the time: each worker would name them otherwise
 )
 def test_damaged_compression(tmp_path, contents) -> None:
     file = write(tmp_path / FOLDER, "2026.11", small())

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.programs import written
 from tests.support.rules import shipped
 from trnspec.checks.reconcile.audit import Audit, audit
 from trnspec.checks.reconcile.proportions import proportions
@@ -97,9 +98,7 @@ PAIR = {
 
 def audited(folder: Path, files: dict[str, str], *options: str) -> Result:
     for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"api_version: trnspec/v1\n{text}")
+        written(folder / name, f"api_version: trnspec/v1\n{text}")
     return CliRunner().invoke(group, ["audit", "part", "--catalog", str(folder), *options])
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT, git
+from tests.support.programs import ROOT, git, written
 from tests.support.rules import KNOWN
 from trnspec.api import validate
 from trnspec.loading.files import documents_in
@@ -63,9 +63,7 @@ def test_values_of_the_list_and_of_a_fit() -> None:
     ],
 )
 def test_findings_are_at_the_values_of_the_list(tmp_path: Path, old, new, expected) -> None:
-    file = tmp_path / "calibrations" / LIST.name
-    file.parent.mkdir()
-    file.write_text(TEXT.replace(old, new, 1), encoding="utf-8")
+    written(tmp_path / "calibrations" / LIST.name, TEXT.replace(old, new, 1))
 
     found = validate([tmp_path]).report.diagnostics
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.programs import written
 from trnspec.api import graph, validate
 from trnspec.catalog.newest import is_driver_name
 
@@ -10,9 +11,7 @@ GOOD = "    - {names: [trn1x.4xlarge, trn1y.4xlarge], chips: 2, cores: {value: 4
 
 
 def checked(tmp_path, text, name="trainium1-platforms"):
-    file = tmp_path / "servers" / f"{name}.yaml"
-    file.parent.mkdir()
-    file.write_text(text)
+    file = written(tmp_path / "servers" / f"{name}.yaml", text)
     return validate([str(file)])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, written
 from tests.support.rules import KNOWN
 from trnspec.api import validate
 from trnspec.diagnostics import Severity
@@ -139,9 +139,7 @@ GOOD = "type: spot, region: us-east-1, price: 0.22 USD/h, source: skypilot-catal
     ],
 )
 def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
-    file = tmp_path / "prices" / "trn1.2xlarge-prices.yaml"
-    file.parent.mkdir()
-    file.write_text(text)
+    file = written(tmp_path / "prices" / "trn1.2xlarge-prices.yaml", text)
 
     assert (code, line) in {(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics}
 
@@ -149,9 +147,10 @@ def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
 def test_a_finding_is_at_its_row(tmp_path) -> None:
     """A price with a wrong factor is reported at the line of its row, at the price."""
     (original,) = (f for f in LISTS if f.stem == "trn1.32xlarge-prices")
-    file = tmp_path / "prices" / original.name
-    file.parent.mkdir()
-    file.write_text(original.read_text().replace("region: us-west-2, price: 21.50", "region: us-west-2, price: 2.150"))
+    file = written(
+        tmp_path / "prices" / original.name,
+        original.read_text().replace("region: us-west-2, price: 21.50", "region: us-west-2, price: 2.150"),
+    )
     number, text = next((i, t) for i, t in enumerate(file.read_text().splitlines(), 1) if "2.150 USD/h" in t)
 
     found = validate([str(file)]).report.diagnostics
