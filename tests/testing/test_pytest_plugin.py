@@ -23,6 +23,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "project"
         self._site = folder / "site"
+        self.write("pytest.ini", "[pytest]\n")  # or a file in a folder above would be taken
         self.write("tests/test_other.py", "def test_other():\n    pass\n")
         for name, text in CATALOG.items():
             self.write(f"catalog/{name}", text)
