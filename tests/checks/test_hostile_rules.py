@@ -8,8 +8,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.rules import KNOWN, document, source
-from tests.support.rules import graph as linked
-from trnspec.checks.runner import check, run
+from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.pipeline import load_document
 from trnspec.plugins.api import API, Finding, Plugin, Registry, rule
@@ -49,18 +48,6 @@ def test_exit_of_a_rule_does_not_end_the_run(error) -> None:
     expected = {("EVIL001", "part.yaml"), ("TRN900", "part.yaml"), ("EVIL002", "part.yaml")}
 
     assert checked(ends, rest) == expected
-
-
-def test_the_place_of_a_failure() -> None:
-    @rule("EVIL001", "evil-place")
-    def fails(graph):
-        """Fails."""
-        raise Boom
-        yield
-
-    (found,) = run([fails], linked(CHIP, source("page", "2024-01-01")))
-    place = found.see[0].place
-    assert (place.line, place.column) == (fails.check.__code__.co_firstlineno + 3, 9)
 
 
 def test_an_interrupt_is_passed_on() -> None:

@@ -168,12 +168,9 @@ def test_a_rule_that_raises(tmp_path) -> None:
     (finding,) = done.data["diagnostics"]
     (see,) = finding["see"]
 
-    assert ("TRN900", module.name, line, "return node.spec.memory.capacity / 0") == (
-        finding["code"],
-        see["file"],
-        see["line"],
-        see["text"],
-    )
+    text = "return node.spec.memory.capacity / 0"
+    assert ("TRN900", module.name, line, text) == (finding["code"], see["file"], see["line"], see["text"])
+    assert len("    return ") + 1 == see["column"]
     assert finding["message"].startswith(
         f"rule ACME001 bad-rule of the plugin rules of trnspec-rules 1.0 failed at {module}:{line}: "
     )
