@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, commands
 from trnspec.api import registry
-from trnspec.cli import group
 
 # Legitimate uses: (file, term as it occurs) -> reason.
 ALLOWED: dict[tuple[str, str], str] = {
@@ -86,19 +85,8 @@ def test_words_of_a_package_or_page(name: str) -> None:
     assert found == []
 
 
-def commands(command: click.Command, path: str = "trnspec") -> Iterator[tuple[str, click.Command]]:
-    """A command and all commands below it, with their names."""
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from commands(inner, f"{path} {name}")
-
-
 @pytest.mark.parametrize(
-    ("path", "command"), list(commands(group)), ids=lambda value: value if isinstance(value, str) else ""
+    ("path", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_words_of_help_texts(path: str, command: click.Command) -> None:
     """Help texts that are composed at run time, such as those of options made from the inputs of an evaluator."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from trnspec.cli import group
+from tests.support.programs import commands
 
 DEFAULTS = Path(__file__).with_name("defaults.txt")
 OVERLAY = """
@@ -39,24 +39,20 @@ def test_overlay(here, args, text) -> None:
     assert text not in here(*args).out
 
 
-def defaults(command: click.Command, names: tuple[str, ...] = ()) -> Iterator[str]:
-    """The options of a command and of those below that have a default, a range or a path."""
-    for name in command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ():
-        below = command.get_command(click.Context(command), name)
-        assert below is not None
-        yield from defaults(below, (*names, name))
-    for option in command.params:
+def defaults() -> Iterator[str]:
+    """The options of all commands that have a default, a range or a path."""
+    for path, option in ((path, option) for path, command in commands() for option in command.params):
         limits = option.type if isinstance(option.type, click.IntRange | click.FloatRange) else ""
         if isinstance(option.type, click.Path):
             limits = [name for name in ("exists", "file_okay", "dir_okay") if getattr(option.type, name)]
         default = option.default if isinstance(option.default, int | float | str | tuple) else None
         if default not in (None, False) or limits:
-            yield " ".join(map(str, (*names, option.opts[0], default, limits))).rstrip()
+            yield " ".join(map(str, (path, option.opts[0], default, limits))).rstrip()
 
 
 def test_defaults() -> None:
-    assert DEFAULTS.read_text("utf-8").splitlines() == [*defaults(group)]
+    assert DEFAULTS.read_text("utf-8").splitlines() == [*defaults()]
 
 
 if __name__ == "__main__":
-    DEFAULTS.write_text("".join(f"{line}\n" for line in defaults(group)), "utf-8")
+    DEFAULTS.write_text("".join(f"{line}\n" for line in defaults()), "utf-8")

@@ -25,12 +25,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
 import pytest
 from attrs import frozen
 
 from trnspec.__main__ import main as process
 from trnspec.api import validate
-from trnspec.cli import COMMANDS, main
+from trnspec.cli import COMMANDS, group, main
 
 # Running the command line: in this process, where that is enough, and in one of its own.
 
@@ -90,6 +91,17 @@ class Here:
 def command(*args: str | Path) -> list[str]:
     """The command line as an argument vector."""
     return [sys.executable, "-m", "trnspec", *map(str, args)]
+
+
+def commands(command: click.Command = group, path: str = "trnspec") -> Iterator[tuple[str, click.Command]]:
+    """A command and all commands below it, with their names."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, f"{path} {name}")
 
 
 def environment(**more: str) -> dict[str, str]:
