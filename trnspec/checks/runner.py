@@ -285,7 +285,7 @@ def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Di
     """The findings that do not follow from an error among them, and those that do.
 
     The latter refer to a document that has errors; or to a value at which there is an error of a code that precedes theirs in
-    :data:`_CAUSES`; or are no errors themselves, and point at a value with an error.
+    :data:`_CAUSES`; or are not errors, and point at a value with an error.
     """
     errors = [d for d in diagnostics if d.severity is Severity.ERROR]
     files = {d.where.file for d in errors if d.code != "TRN203"}
