@@ -7,6 +7,7 @@ from trnspec.checks.rules import (
     calibrations,
     dates,
     derived,
+    measured_rates,
     measurements,
     model_families,
     names,
@@ -31,7 +32,7 @@ _EXPORTERS = "trnspec.output.exporters"
 _REPORTERS = "trnspec.output.reporters"
 
 _MODULES = (
-    calibrations, dates, derived, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts,
+    calibrations, dates, derived, measured_rates, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts,
     quotes, scenarios, software, topology, transformers, units, verdicts,
 )  # fmt: skip
 _RULES = {value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}

@@ -294,8 +294,7 @@ def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Di
     rank = {code: number for number, code in enumerate(_CAUSES)}
     causing: dict[tuple[str, Place | None], int] = {}
     for d in errors:
-        # Of a claim and the figure that it contradicts, either may be wrong.
-        for where in (d.where, *(d.see if d.code == "TRN303" else ())) if d.code in rank else ():
+        for where in (d.where, *(d.see if d.code in _EITHER else ())) if d.code in rank else ():
             place = (where.file, where.place)
             causing[place] = min(rank[d.code], causing.get(place, len(rank)))
 
@@ -313,9 +312,18 @@ def causes(diagnostics: Sequence[Diagnostic]) -> tuple[list[Diagnostic], list[Di
 
 _OF_TEXTS = ("TRN0", "TRN1")
 
-_CAUSES = ("TRN306", "TRN307", "TRN616", "TRN402", "TRN608", "TRN303", "TRN501", "TRN503", "TRN310", "TRN502")
-"""The codes of findings that name the value that is wrong, the most certain first: a date that does not exist or contradicts
-a name, a figure of 0, a figure that sums, its row or other sources contradict, a topology, a date of launch."""
+_CAUSES = (
+    *("TRN306", "TRN307", "TRN616"),  # a date that does not exist or contradicts a name, a figure of 0
+    *("TRN201", "TRN205"),  # a name
+    *("TRN402", "TRN608", "TRN303", "TRN611"),  # a figure that sums, its row, other sources or its name contradict
+    *("TRN501", "TRN503", "TRN310", "TRN502"),  # a topology, a date of launch, a number of links
+    *("TRN406", "TRN405", "TRN408"),  # a dimension of a model
+    "TRN702",  # a cell
+)
+"""The codes of findings that name the value that is wrong, the most certain first."""
+
+_EITHER = ("TRN303", "TRN405")
+"""Those of findings of which any place may be the wrong one: a claim or a figure, a dimension or the number of parameters."""
 
 
 _UNSOURCED = "TRN301"

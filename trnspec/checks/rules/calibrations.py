@@ -13,7 +13,7 @@ from typing import Any
 from attrs import has
 
 from trnspec.checks.rules.measurements import of_family
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
 from trnspec.loading.measured import DTYPES, table_of
@@ -83,30 +83,35 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
         return  # the tables are read for a calibration that is checked
     hashes: dict[str, set[str]] = {}
     kinds: dict[str, str] = {}
+    places: dict[str, tuple[Location, ...]] = {}
     lines: dict[str, set[int]] = defaultdict(set)
     named = {document.spec.data for document in graph.of(Measurements) if document.target}
     for document in graph.of(Measurements):
         # TRN701 reports a table that cannot be read.
         with suppress(UsageError):
+            places[document.spec.data] = (Location(document.document.file),)
             table = table_of(document.spec, document.document.file)
+            places[document.spec.data] += (Location(table.file),)
             hashes.setdefault(document.spec.data, set()).add(table.hash)
             kinds[document.spec.data] = document.spec.of
             lines[document.spec.data].update(row.line for row in table.rows)
     for index, fitted in enumerate(node.spec.tables):
         path = ("spec", "tables", index)
-        known = hashes.get(fitted.table)
+        known, see = hashes.get(fitted.table), places.get(fitted.table, ())
         files = (FilePath(file).parent / fitted.table for file in graph.broken.values())
         if known is None and (fitted.table in named or any(file.exists() for file in files)):
             continue  # it cannot be read, or that of a document with errors
         if known is None:
             hint = did_you_mean(fitted.table, hashes)
-            yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint)
+            unread = tuple(place for name, place in places.items() if name not in hashes)
+            see = tuple(place for each in unread for place in each)
+            yield Finding((*path, "table"), f"no document has the table {fitted.table}", hint, see)
         elif fitted.hash not in known:
             message = f"{fitted.table} has changed since the fit: its hash is {' or '.join(sorted(known))}"
-            yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate")
+            yield Finding((*path, "hash"), message, "fit it anew with trnspec calibrate", see)
         elif kinds[fitted.table] not in _ROWS_OF[node.spec.of]:
             message = f"{fitted.table} has rows of {kinds[fitted.table]}, not those of a fit of {node.spec.of}"
-            yield Finding((*path, "table"), message, f"one of {', '.join(_ROWS_OF[node.spec.of])} is expected")
+            yield Finding((*path, "table"), message, f"one of {', '.join(_ROWS_OF[node.spec.of])} is expected", see)
         elif not fitted.numbers <= lines[fitted.table]:
             without = min(fitted.numbers - lines[fitted.table])
             message = f"{fitted.table} has no row on line {without}"
@@ -114,6 +119,7 @@ def changed_table(node: Node[Calibration], graph: Graph) -> Iterator[Finding]:
                 (*path, "lines"),
                 message,
                 f"its rows are on lines {min(lines[fitted.table])} to {max(lines[fitted.table])}",
+                see,
             )
 
 
@@ -203,6 +209,8 @@ def _impossible_shares(spec: Calibration) -> Iterator[Finding]:
         if protocol.name in {each.name for each in spec.protocols[:index]}:
             yield Finding((*path, "name"), f"the protocol {protocol.name} is listed twice", "remove or correct one")
         shares += [((*path, name), getattr(protocol, name)) for name in ("link", "network")]
+    for index, learned in enumerate(spec.prior.learned if spec.prior is not None else ()):
+        shares.append((("spec", "prior", "learned", index, "share"), learned.share))
     for index, roof in enumerate(spec.roofs):
         shares += [(("spec", "roofs", index, name), getattr(roof, name)) for name in ("compute", "memory")]
     for at, share in shares:

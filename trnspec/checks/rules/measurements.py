@@ -10,11 +10,9 @@ from pathlib import PurePath
 
 from attrs import frozen
 
-from trnspec.diagnostics import Location, did_you_mean
-from trnspec.graph.composition import chips
-from trnspec.graph.graph import Graph, at, cached_by_graph
+from trnspec.diagnostics import Location, did_you_mean, nearest
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.loading.measured import (
-    DTYPES,
     MeasuredRow,
     MeasuredTable,
     TableError,
@@ -47,6 +45,9 @@ _FORMS = {"yes-no": ("yes or no", "yes|no"), "date": (DATE_PATTERN.words, DATE_P
 _COUNTS = ("n_chips", "layers", "hidden", "heads", "kv_heads", "seq", "tp", "pp", "dp", "microbatch", "global_batch")
 """Columns of sizes and degrees, which are whole and never 0."""
 
+_COLLECTIVES = ("all_reduce", "all_gather", "all_gatherv", "reduce_scatter", "all_to_all", "broadcast", "permute")
+"""The names of collectives; a row of another is used by no fit."""
+
 _KEYS = ("kind", "id", "source")
 """Columns that every table has."""
 
@@ -60,12 +61,11 @@ _IN_NAMES = {"ns": "ns", "us": "us", "ms": "ms", "s": "s", "h": "h", "tflops": "
 _SUFFIX = re.compile(rf"(?:^|(?<!_per)_)({'|'.join(_IN_NAMES)})(?:$|_per_chip$)")
 """Units that the names of columns end with."""
 
-_AGREE = 0.02
-"""Relative difference that rounding of printed rates and times can cause."""
-
 
 @frozen
-class _Table:
+class MeasuredRows:
+    """The table of a document; its rows without the rejected ones."""
+
     node: Node[Measurements]
     table: MeasuredTable
 
@@ -77,21 +77,23 @@ class _Table:
     def finding(
         self, row: MeasuredRow | None, column: str, message: str, hint: str = "", see: tuple[Location, ...] = ()
     ) -> Finding:
+        """The finding of a cell, or of a column if ``row`` is ``None``."""
         text = "" if row is None else row.cells.get(column, "")
         where = Location(self.table.file, self.table.place(row, column), text=text)
         return Finding(_DATA, message, hint, see, self.node, where=where)
 
 
-def _read(node: Node[Measurements]) -> _Table | None:
+def read_rows(node: Node[Measurements]) -> MeasuredRows | None:
     """The table of a document, or ``None`` where it cannot be read, which TRN701 reports."""
     try:
         table = table_of(node.spec, node.document.file)
     except TableError:
         return None
-    return _Table(node, table)
+    return MeasuredRows(node, table)
 
 
-def _number(row: MeasuredRow, column: str) -> float | None:
+def number_in(row: MeasuredRow, column: str) -> float | None:
+    """The finite number in a cell; ``None`` where there is none."""
     text = row.cells.get(column)
     if not text:
         return None
@@ -155,24 +157,26 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
             where = Location(str(PurePath(node.document.file).parent / spec.data), Place(error.line, 1))
             yield Finding(_DATA, error.fault, where=where)
         return
-    of = _Table(node, table)
+    of = MeasuredRows(node, table)
     if spec.columns.keys().isdisjoint(table.columns):
         message = "the first line has none of the columns of spec.columns"
         yield of.finding(None, table.columns[0], message, "write the names of the columns in it")
         return
     known = [u.symbol for u in node.units]
+    rejects = node.document.rejects
+    others = [c for c in table.columns if c not in spec.columns and not rejects(("spec", "columns", c))]
     for name, column in spec.columns.items():
         path = ("spec", "columns", name)
         if name not in table.columns:
             hint = did_you_mean(name, table.columns) or f"columns: {', '.join(table.columns)}"
+            others = [each for each in others if each not in nearest(name, others, 1)]
             yield Finding(path, f"{spec.data} has no column {name!r}", hint, key=True)
         if column.unit is not None and column.unit not in _UNITLESS and node.units.get(column.unit) is None:
             yield Finding((*path, "unit"), f"{column.unit!r} is not a unit", did_you_mean(column.unit, known))
         is_known = column.unit in (None, "%") or node.units.get(column.unit or "") is not None
         yield from _named_after(name, column.unit, is_known=is_known and not node.document.damages(path))
-    for name in table.columns:
-        if name not in spec.columns and not node.document.rejects(("spec", "columns", name)):
-            yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
+    for name in others:
+        yield of.finding(None, name, f"the column {name!r} is not described", "add it to spec.columns")
     for name in _KEYS:
         if name not in table.columns and name not in spec.columns:
             yield of.finding(None, name, f"there is no column {name!r}", f"every table has {', '.join(_KEYS)}")
@@ -247,7 +251,7 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
     Source:
         The design of trnspec: a table is read by its document, and nothing is guessed.
     """
-    of = _read(node)
+    of = read_rows(node)
     if of is None:
         return
     spec = node.spec
@@ -268,7 +272,7 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             yield of.finding(row, "source", "the row has no source", "write where it is published")
         for name in numbers:
             text = row.cells[name]
-            value = _number(row, name)
+            value = number_in(row, name)
             unit = spec.columns[name].unit
             is_count = name in _COUNTS
             least = "above 0" if is_count or unit in _TIMES else "0 or more"
@@ -285,13 +289,13 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             expected, pattern = _FORMS.get(column.holds, ("", ""))
             if expected and is_stated(row.cells[name]) and not re.fullmatch(pattern, row.cells[name]):
                 yield of.finding(row, name, f"{name} is {row.cells[name]!r}; expected {expected}")
-        tp, pp, dp, cp, n = (_number(row, c) for c in ("tp", "pp", "dp", "cp", "n_chips"))
+        tp, pp, dp, cp, n = (number_in(row, c) for c in ("tp", "pp", "dp", "cp", "n_chips"))
         if spec.of == "train" and tp and pp and dp and n and (ranks := tp * pp * dp * (cp or 1.0)) % n and n % ranks:
             message = (
                 f"tp {tp:g} x pp {pp:g} x dp {dp:g}{f' x cp {cp:g}' if cp else ''} = {ranks:g} ranks on {n:g} chips"
             )
             yield of.finding(row, "n_chips", message, "the ranks are a multiple of the chips, or a part of them")
-        batch, microbatch = _number(row, "global_batch"), _number(row, "microbatch")
+        batch, microbatch = number_in(row, "global_batch"), number_in(row, "microbatch")
         if batch and microbatch and dp and batch % (microbatch * dp):
             message = f"{batch:g} sequences are not a multiple of dp {dp:g} x microbatch {microbatch:g}"
             yield of.finding(row, "global_batch", message, "correct one of the three")
@@ -302,7 +306,7 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
 
 
-def _wrong_kinds(of: _Table) -> Iterator[Finding]:
+def _wrong_kinds(of: MeasuredRows) -> Iterator[Finding]:
     """The findings of rows of another kind than the table: of all of them, or of single ones."""
     kind = of.node.spec.of
     rows = [(row, row.cells.get("kind", kind)) for row in of.table.rows]
@@ -312,6 +316,10 @@ def _wrong_kinds(of: _Table) -> Iterator[Finding]:
         return
     # A table of train_run may have rows of train_stage.
     for row, other in rows:
+        text = row.cells.get("collective", "")
+        if kind == "collective" and is_stated(text) and text not in _COLLECTIVES:
+            hint = did_you_mean(text, _COLLECTIVES) or f"known: {', '.join(_COLLECTIVES)}"
+            yield of.finding(row, "collective", f"{text!r} is not a collective", hint)
         if other.split("_")[0] != kind.split("_")[0]:
             yield of.finding(row, "kind", f"the kind is {other!r}, but the table is of {kind}", f"write {kind}")
 
@@ -388,13 +396,13 @@ def _duplicates(graph: Graph) -> list[Finding]:
 
 def _repeated(graph: Graph) -> Iterator[Finding]:
     """Every row that another row of any table before it repeats."""
-    first: dict[tuple[object, ...], list[tuple[_Table, MeasuredRow]]] = {}
+    first: dict[tuple[object, ...], list[tuple[MeasuredRows, MeasuredRow]]] = {}
     for node in graph.of(Measurements):
-        of = _read(node)
-        if of is None:
-            continue
+        of = read_rows(node)
+        if of is None or any(_wrong_rejections(node.spec, of.table)) or node.document.damages(("spec", "rejected")):
+            continue  # the row that one of them means is not known
         for row in of.rows:
-            results = tuple((c, v) for c in _RESULTS if (v := _number(row, c)))
+            results = tuple((c, v) for c in _RESULTS if (v := number_in(row, c)))
             # A result of one or two digits can be equal by chance.
             if not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
                 continue
@@ -422,179 +430,6 @@ def _equal(one: str, other: str) -> bool:
         return float(one) == float(other)
     except ValueError:
         return one.strip().lower() == other.strip().lower()
-
-
-@rule("TRN704", "above-peak", over=Measurements, local=True)
-def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
-    """A measured rate above the peak rate of the chip.
-
-    Why:
-        A rate above the peak is a wrong unit, a wrong precision, or a kernel that did not do the work. It would shift every
-        fit that uses it.
-
-    Example:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          hardware: {Trn1: trn1.32xlarge}
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            hardware: {meaning: the server}
-            precision: {meaning: data type}
-            tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
-        # file: measured/example.csv
-        kind,id,source,hardware,precision,tflops_per_chip
-        matmul,one,a page,Trn1,bf16,150
-        matmul,two,a page,Trn1,fp32,150  #! TRN704
-        ```
-
-    Instead:
-        ```diff
-             tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
-        +  rejected:
-        +    - {row: two, reason: "above the peak rate of the chip for fp32, 47.5 TFLOPS"}
-        ```
-
-    Source:
-        Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
-    """
-    of = _read(node)
-    if of is None:
-        return
-    for row in of.rows:
-        if (share := _number(row, "mfu_pct") or 0.0) > 100.0:
-            message = f"an MFU of {share:g} % is above the peak rate"
-            yield of.finding(row, "mfu_pct", message, "correct the row, or list it in spec.rejected with the reason")
-        for column, rate, cores in (*_rates(row), *_rate_of_step(row, node.spec, graph)):
-            bound = _peak(graph, node.spec.hardware, row, cores)
-            if bound is not None and rate * 1e12 > bound[0]:
-                text = f"{rate:,.6g} TFLOPS {row.cells.get('precision', '')}".strip()
-                text = f"a step of {row.cells[column]} s, at least {text}," if column == "step_time_s" else text
-                message = f"{text} is above the peak rate of {bound[1]}, {bound[0] / 1e12:,.5g} TFLOPS"
-                hint = "correct the row, or list it in spec.rejected with the reason"
-                yield of.finding(row, column, message, hint, bound[2])
-
-
-def _rates(row: MeasuredRow) -> Iterator[tuple[str, float, float | None]]:
-    """The rates of a row [TFLOPS], and the share of a chip that reached each; ``None`` for a whole chip."""
-    rate = _number(row, "tflops_per_chip")
-    if rate is not None:
-        yield "tflops_per_chip", rate, None
-    rate, cores, lnc = (_number(row, c) for c in ("achieved", "cores", "lnc"))
-    if rate is not None and row.cells.get("unit") == "TFLOPS" and cores:
-        yield "achieved", rate, cores * (lnc or 1.0)
-
-
-def _rate_of_step(row: MeasuredRow, spec: Measurements, graph: Graph) -> Iterator[tuple[str, float, None]]:
-    """The least rate of a training step [TFLOPS per chip].
-
-    A step has 4 FLOP per parameter and token, even with frozen weights; a layer has two square matrices and two of its feed
-    forward at least.
-    """
-    text = row.cells.get("model", "")
-    model = graph.lookup(spec.models.get(text, text), Model)
-    layers, hidden, ffn = (_number(row, c) or 0.0 for c in ("layers", "hidden", "ffn"))
-    if not layers and model is not None:
-        layers, hidden = float(model.spec.layers), float(model.spec.hidden)
-    step, n, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
-    if spec.of == "train" and step and n and batch and seq:
-        yield "step_time_s", 8.0 * layers * hidden * (hidden + ffn) * batch * seq / step / n / 1e12, None
-
-
-def _peak(
-    graph: Graph, hardware: Mapping[str, str], row: MeasuredRow, cores: float | None
-) -> tuple[float, str, tuple[Location, ...]] | None:
-    """The highest peak rate that a row can reach [FLOP/s], its name and places; ``None`` where it is not known."""
-    text = row.cells.get("hardware", "")
-    name = hardware.get(text, text)
-    counted = chips(graph, graph.named(name)) if name in graph else None
-    if counted is None:
-        return None
-    chip = counted[1]
-    dense = chip.spec.peak.dense
-    precision = row.cells.get("precision", "").split("/")[0].lower()
-    for pattern, names in DTYPES:
-        if re.search(pattern, precision):
-            rates = [getattr(dense, n) for n in names if getattr(dense, n, None) is not None]
-            highs = [r.interval.high for r in rates]
-            if not rates or any(h is None for h in highs):
-                return None
-            share = 1.0 if cores is None or chip.spec.cores is None else cores / chip.spec.cores.count
-            label = chip.name if cores is None else f"{cores:g} cores of {chip.name}"
-            paths = [("peak", "dense", n) for n in names] + [("cores", "count")] * (cores is not None)
-            places = tuple(at(chip, ("spec", *path)) for path in paths)
-            return max(float(h) for h in highs if h is not None) * share, label, places
-    return None
-
-
-@rule("TRN705", "throughput-time-mismatch", over=Measurements, local=True)
-def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
-    """A throughput and a time of one row that contradict each other.
-
-    Why:
-        One of the two is misread, or is of another run.
-
-    Example:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: train
-          framework: Megatron-LM
-          licence: Apache-2.0
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            n_chips: {meaning: chips, holds: number}
-            seq: {meaning: tokens of a sequence, holds: number}
-            global_batch: {meaning: sequences of a step, holds: number}
-            step_time_s: {meaning: time of a step, unit: s}
-            tokens_per_s_per_chip: {meaning: throughput, unit: tokens/s}
-        # file: measured/example.csv
-        kind,id,source,n_chips,seq,global_batch,step_time_s,tokens_per_s_per_chip
-        train,one,a page,8,4096,128,6.55,10000
-        train,two,a page,8,4096,128,6.55,12000  #! TRN705
-        ```
-
-    Instead:
-        ```diff
-        -train,two,a page,8,4096,128,6.55,12000
-        ```
-
-    Source:
-        Tokens of a step over its time are its throughput, by definition.
-    """
-    of = _read(node)
-    if of is None:
-        return
-    for row in of.rows:
-        step, chips_, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
-        rates = (
-            ("tokens_per_s_per_chip", None if not (batch and seq and chips_) else batch * seq / chips_),
-            ("seq_per_s", batch),
-        )
-        for column, work in rates:
-            rate = _number(row, column)
-            if rate and step and work and step > 0.0 and abs(rate * step / work - 1.0) > _AGREE:
-                message = f"{column} {rate:,.6g} and a step of {step:g} s differ: that step is {work / step:,.6g}"
-                yield of.finding(row, column, message, "one of the two is misread, or of another run")
-        tokens, tpot, batch = (_number(row, c) for c in ("out_tok_s", "tpot_ms", "batch_conc"))
-        if tokens and tpot and batch and tokens > 1.1 * batch * 1000.0 / tpot:
-            message = f"out_tok_s {tokens:,.6g} is more than {batch:g} requests of {tpot:g} ms per token give"
-            yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")
 
 
 def of_family(name: str, graph: Graph) -> list[str]:

@@ -66,7 +66,8 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         return
     listed = [(index, path) for index, text in enumerate(base.differs) for path in spread(text)]
     own, others = _dimensions(model.spec), _dimensions(other.spec)
-    compared: set[Path] = set()
+    compared: dict[Path, None] = {}
+    found: list[Finding] = []
     for full in {**own, **others}:
         if own.get(full) == others.get(full) or any(("spec", *full)[: len(d)] == d for _, d in listed):
             continue
@@ -75,17 +76,26 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         path = next((p for p in above if not (_below(own, p) and _below(others, p))), full)
         if path in compared or any(node.document.rejects(("spec", *path)) for node in (model, other)):
             continue
-        compared.add(path)
+        compared[path] = None
         one, two = (values.get(path) or ("present" if _below(values, path) else None) for values in (own, others))
         message = f"{dotted(path)} is {_shown(one)}, but {_shown(two)} in {other.name}, which has the same dimensions"
         hint = f"correct one of the two, or list spec.{dotted(path)} in base.differs"
         place: Path = ("spec", *path) if one is not None else ("spec", "base", "model")
-        yield Finding(place, message, hint, (at(other, ("spec", *path)),))
+        found.append(Finding(place, message, hint, (at(other, ("spec", *path)),)))
+    if len(found) > _MOST_SLIPS:
+        message = f"{len(found)} dimensions are not those of {other.name}: {', '.join(dotted(p) for p in compared)}"
+        hint = "name another model, or list them in base.differs"
+        found = [Finding(("spec", "base", "model"), message, hint, tuple(see for each in found for see in each.see))]
+    yield from found
     for index, path in listed:
         if shape_at(Model, path[1:]) is not None and _below(own, path[1:]) == _below(others, path[1:]):
             message = f"{dotted(path)} is listed as differing from {other.name}, but is the same"
             see = tuple(at(n, path) for n in (model, other) if value_at(n.spec, path[1:]) is not None)
             yield Finding(("spec", "base", "differs", index), message, "correct one of the two, or remove it", see)
+
+
+_MOST_SLIPS = 2
+"""The most dimensions that differ by slips; where more do, the base is another model."""
 
 
 def _dimensions(spec: Model) -> dict[Path, int | str]:

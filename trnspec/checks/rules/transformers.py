@@ -179,7 +179,8 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     ]
     fitting.sort(key=lambda each: _unlikely(spec, *each))
     times = significant(counted / stated, 3)
-    message = f"{name} is {stated}, but the dimensions give {counted:,}, {times} times as many"
+    message = f"{name} is {stated}, but the dimensions give {counted:,}"
+    message += "" if times == "1" else f", {times} times as many"
     texts = dict.fromkeys(_misprints(stated.text))
     meant = [] if fitting else [text for text in texts if _is_meant(spec, name, text)]
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])

@@ -16,9 +16,14 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import claims_at
+from trnspec.model.chip import Chip
+from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
+from trnspec.model.link import Link
 from trnspec.model.reflection import FigureShape, dotted, shape_at, spread
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
@@ -199,6 +204,12 @@ _DIMENSIONS = {
 }
 """Dimensions of figures of ``other``, by a word of their names."""
 
+_RANGES = {
+    "clock": (Dimension.FREQUENCY, parse("100 MHz").value, parse("10 GHz").value, "0.1 to 10 GHz"),
+    "latency": (Dimension.TIME, parse("0.1 ns").value, parse("500 us").value, "0.1 ns to 500 us"),
+}
+"""The values of figures of any hardware, in base units, by the end of their names; no known one is near a limit."""
+
 _SPELLED = {"MBps": "MB/s", "Ghz": "GHz"}
 
 DECIMALS = 1000
@@ -207,9 +218,10 @@ DECIMALS = 1000
 
 @rule("TRN611", "unit-field-mismatch", over=object, local=True)
 def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A figure that does not fit the field of a record, or the name below `other`, that it is from.
+    """A figure that does not fit the field of a record that it is from, or its name.
 
     Why:
+        A clock of 1.4 MHz and a link with a latency of 1 ms have a wrong prefix.
         ``InstanceStorageInfo.TotalSizeInGB`` is a whole number of GB. 7,600 GiB are 8,160.4 GB, so that the unit was copied
         wrongly; 7.6 TB are right.
 
@@ -247,6 +259,10 @@ def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if named and quantity.dimension not in {expected, Dimension.RATIO}:
             message = f"{quantity} measures {quantity.dimension.word}, but {path[-1]} is named after a {named[1]}"
             yield Finding(path, message, f"{expected.word} is expected: correct the unit or the name")
+        dimension, low, high, usual = _RANGES.get(str(path[-1]).rpartition("_")[2], (None, 0, 0, ""))
+        is_ranged = quantity.dimension is dimension and node.is_of(Chip, Core, Link, Server, UltraServer)
+        if is_ranged and not low <= quantity.value <= high:
+            yield Finding(path, f"{path[-1]} is {quantity}", f"is the prefix wrong? {usual} is usual")
         field = _FIELD_UNIT.search(where or "")
         if field is None:
             continue

@@ -47,9 +47,9 @@ def list_problems(node: Node[Any]) -> Iterator[Problem]:
     name = metadata.get("name")
     expected = _NAMES[node.kind](node.spec)
     if name is not None and name != expected:
-        yield Problem(
-            "TRN205", f"the name of this list is {name!r}", document.place(at_name), f"write {expected}", at_name
-        )
+        of: Path = ("spec", "server" if "server" in spec else "chip")
+        message, hint = f"the name of this list is {name!r}", f"write {expected}, or correct {dotted(of)}"
+        yield Problem("TRN205", message, document.place(at_name), hint, at_name, document.place(of))
     elif name is not None:
         for at, message, hint in misplacements(document.file, node.kind, name):
             yield Problem("TRN205", message, document.place(at), hint, at)
