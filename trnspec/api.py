@@ -16,7 +16,7 @@ from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.loading.selection import Paths, Selection, choose, listed
 from trnspec.loading.settings import Settings
-from trnspec.plugins.api import Evaluator, Registry
+from trnspec.plugins.api import Evaluator, Registry, described_plugin
 from trnspec.plugins.discovery import Discovery, installed
 from trnspec.yaml import ReadingLimits, read_file, read_text
 
@@ -163,11 +163,10 @@ def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Regi
         from trnspec.loading.precedence import warn_of_errors
 
         owner = owners(known)
-        provider = plugins().provider if registry is None else "the plugin {}".format
         warn_of_errors(
             document_errors(diagnostics, linked, known, chosen),
             known,
-            lambda file: (name := owner(file)) and provider(name),
+            lambda file: (name := owner(file)) and described_plugin(name, known.distributions.get(name, "")),
         )
     return linked
 
@@ -377,9 +376,9 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     Raises:
         UsageError: There is none; the message lists the nearest names.
     """
-    discovered = installed()
-    known = discovered.registry.evaluators
+    registry = installed().registry
+    known = registry.evaluators
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    return known[name], discovered.provider(next(p.name for p in discovered.plugins if known[name] in p.evaluators))
+    return known[name], registry.provider(known[name])

@@ -32,6 +32,7 @@ FOUND = Evaluation(
     parts=(Part("step_time", "compute", 15.0), Part("step_time", "tensor", 7.6)),
     bottleneck="compute-bound: matrix multiplication (66% of the step)",
     assumptions=(Assumption("calibration", "neuron", "7 rows"),),
+    evidence=Evidence(kind="estimate", reason="7 rows"),
     figures_used=(
         UsedFigure("chip", "memory.bandwidth", "2.9 TB/s", "paper", "2024", ("2 TB/s, rejected", "2.9, agrees")),
     ),
@@ -75,7 +76,7 @@ def test_summary() -> None:
     assert (
         [
             "training: a model on some chips",
-            "  evidence    neuron: 7 rows",
+            "  evidence    estimate: 7 rows",
             "  step time   23 s [16, 30] s (80% of measurements)",
             "  MFU         20 % [15, 29] %",
             "  throughput  371 k tokens/s",
@@ -145,7 +146,7 @@ def test_a_summary_has_six_lines() -> None:
         title="x",
         answers=(*FOUND.answers, Answer("depth", 1, note="note " * 60)),
         bottleneck="word " * 60,
-        assumptions=(Assumption("calibration", "neuron", "why " * 60),),
+        evidence=Evidence(kind="estimate", reason="why " * 60),
     )
     summary = rendered(page(long)[:1], 80).splitlines()[1:]
 
@@ -237,7 +238,7 @@ def test_markdown() -> None:
     text = markdown_page(FOUND, full=True)
 
     assert text.startswith(
-        "## training: a model on some chips\n\n- evidence: neuron: 7 rows\n- step time: 23 s [16, 30] s"
+        "## training: a model on some chips\n\n- evidence: estimate: 7 rows\n- step time: 23 s [16, 30] s"
     )
     assert "### Step time breakdown\n\n| part | value [s] | share |" in text
     assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text

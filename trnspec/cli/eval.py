@@ -18,11 +18,10 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.eval_csv import flat, many, ranked
 from trnspec.cli.help import (
-    BRIEF,
     CommandGroup,
     GroupedCommand,
     documented,
-    former_option,
+    former_brief,
     new_option,
     option,
     renamed,
@@ -171,7 +170,7 @@ def evaluator_command(
             *map(_option, inputs_),
             *extra,
             *analysis_options(traced=evaluator.trace is not None),
-            former_option("--brief", BRIEF),
+            former_brief(),
         ],
         help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
         short_help=evaluator.summary,

@@ -88,18 +88,14 @@ def documented(
     return command
 
 
-BRIEF = "the page fits a screen; --full prints all of it"
-"""Why ``--brief`` has no effect."""
-
-
-def former_option(name: str, hint: str) -> GroupedOption:
-    """A hidden flag of an earlier release that is accepted without effect; the hint goes to standard error."""
+def former_brief() -> GroupedOption:
+    """The hidden flag ``--brief`` of an earlier release, which is accepted without effect; a hint goes to standard error."""
 
     def report(ctx: click.Context, _: click.Parameter, value: object) -> None:
         if value and not ctx.resilient_parsing:
-            click.echo(f"trnspec: {name} has no effect: {hint}", err=True)
+            click.echo("trnspec: --brief has no effect: the page fits a screen; --full prints all of it", err=True)
 
-    return GroupedOption([name], hidden=True, expose_value=False, callback=report, is_flag=True)
+    return GroupedOption(["--brief"], hidden=True, expose_value=False, callback=report, is_flag=True)
 
 
 class GroupedCommand(click.Command):

@@ -19,7 +19,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command, print_evaluation
 from trnspec.cli.eval_csv import table_of
-from trnspec.cli.help import BRIEF, GroupedCommand, NamedPath, documented, former_option, new_option, option
+from trnspec.cli.help import GroupedCommand, NamedPath, documented, former_brief, new_option, option
 from trnspec.cli.progress import bar
 from trnspec.cli.render import format_option, full_option
 from trnspec.cli.request import EvalRequest
@@ -173,7 +173,7 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     ("trnspec search merge results --redo", "Evaluate missing and truncated parts, too:"),
     ("trnspec search merge results --full --format markdown", "The complete page, for a design document:"),
     of=command,
-    params=[former_option("--brief", BRIEF)],
+    params=[former_brief()],
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
 @option("--redo", "Input", "Evaluate parts that are missing, truncated or altered, here.")

@@ -147,16 +147,9 @@ def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
 
 
 def evidence_text(evaluation: Evaluation) -> str:
-    """The kind of evidence and its reason, or the calibration; empty without either."""
+    """The kind of evidence and its reason; empty without evidence."""
     evidence = evaluation.evidence
-    if evidence is not None:
-        return f"{evidence.kind}: {evidence.reason}"
-    for assumption in evaluation.assumptions:
-        if assumption.name == "calibration":
-            return f"{assumption.value}: {assumption.why}" if assumption.why else assumption.value
-    if evaluation.inputs.get("calibration") == "none":
-        return "ideal (no losses): lower bound on time, upper bound on throughput"
-    return ""
+    return "" if evidence is None else f"{evidence.kind}: {evidence.reason}"
 
 
 def evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:

@@ -119,10 +119,6 @@ class ServingSoftware:
 def resolve_serving(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQuestion, ServingSoftware]:
     """The question with the settings of its framework, where no option is given.
 
-    Args:
-        question: The inputs.
-        neuron: Whether the system has Neuron devices.
-
     Raises:
         RefusalError: The framework does not run on the system, or no bucket holds a request.
     """

@@ -50,10 +50,6 @@ _US = 1e6
 def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     """The timeline of a training step as plain data, ready for JSON.
 
-    Args:
-        catalog: The catalog.
-        question: The inputs of the evaluator ``training``.
-
     Raises:
         RefusalError: There is no step time, or its schedule has no event schedule.
     """
@@ -121,10 +117,6 @@ _GIB = 2**30
 
 def execution(catalog: Catalog, question: TrainingQuestion) -> dict[str, bytes]:
     """The files of a trace by what follows the stem of their names: ``0.et`` of rank 0, ``groups.json``, ``network.yml``.
-
-    Args:
-        catalog: The catalog.
-        question: The inputs of the evaluator ``training``.
 
     Raises:
         RefusalError: There is no step time, or its schedule has no order of passes; ``too-many-events``;

@@ -277,13 +277,7 @@ def _answers(
 
 
 def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
-    """MFU of a step [%], with causal attention.
-
-    Args:
-        estimator: The model on the system.
-        layout: The layout.
-        seconds: The time of the step [s].
-    """
+    """MFU of a step [%], with causal attention."""
     work = model_flops_per_token(estimator.dims, float(layout.seq), "megatron") * float(layout.tokens)
     return float(100.0 * work / (seconds * estimator.system.peak(estimator.dtype)))
 

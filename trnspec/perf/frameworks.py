@@ -196,10 +196,6 @@ SETTINGS = tuple(f.name for f in attrs.fields(TrainingSettings))
 def check_framework(name: str, phase: Phase) -> None:
     """Check that a framework has a part in a phase.
 
-    Args:
-        name: Its name.
-        phase: The phase.
-
     Raises:
         UsageError: There is no framework of that name.
         RefusalError: It has no part in the phase.

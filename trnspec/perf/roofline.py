@@ -140,10 +140,6 @@ def pieces(  # each is an input of the evaluator
 def element_bytes(dtype: str, place: str) -> float:
     """Bytes per element of a data type.
 
-    Args:
-        dtype: The data type: ``bf16``.
-        place: The input that names it.
-
     Raises:
         RefusalError: ``unknown-type``: its size is unknown.
     """

@@ -108,10 +108,6 @@ class Discovery:
         used = {r.name: f"{r.distribution} {r.version}" for r in self.records if r.status == OK}
         return Registry.of(self.plugins, used)
 
-    def provider(self, name: str) -> str:
-        """A plugin that is used, for messages: ``trnspec`` or ``the plugin energy of trnspec-energy 0.1.0``."""
-        return described_plugin(name, self.registry.distributions.get(name, ""))
-
 
 def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     """Time limit of the import of a plugin [s]: TRNSPEC_PLUGIN_SECONDS, or :data:`SECONDS`.

@@ -21,12 +21,7 @@ MOST_BATCH = 1000
 
 
 def optimal_batch(tokens: float, seq: int) -> int:
-    """The power of two next to the global batch with the lowest loss [sequences].
-
-    Args:
-        tokens: Tokens of the run.
-        seq: Sequence length.
-    """
+    """The power of two next to the global batch with the lowest loss [sequences]."""
     return 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
 
 
@@ -48,10 +43,6 @@ def given_batches(batch: int, ranks: int) -> tuple[int, ...]:
     """A global batch that is given, and where the ranks do not divide it well, the nearest one that they do [sequences].
 
     That is the multiple of as many replicas as possible which differs by at most :data:`BATCH_TOLERANCE`.
-
-    Args:
-        batch: The global batch.
-        ranks: Number of ranks.
     """
     unit = _replicas(batch, ranks)
     while unit % 2 == 0 and abs(round(batch / unit) * unit - batch) > BATCH_TOLERANCE * batch:

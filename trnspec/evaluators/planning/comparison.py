@@ -117,12 +117,7 @@ def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
 
 
 def listed(ranked: Sequence[P], most: int) -> list[P]:
-    """The first of some plans, in their order, with the best of every system as far as they fit.
-
-    Args:
-        ranked: All plans, the best first.
-        most: How many.
-    """
+    """The first of some plans, in their order, with the best of every system as far as they fit."""
     best = list(_best_of_systems(ranked).values())[:most]
     others = [plan for plan in ranked if not any(plan is one for one in best)]
     chosen = [*best, *others[: most - len(best)]]

@@ -103,10 +103,6 @@ def chips_interval(problem: FleetProblem, ranked: Sequence[fleets.FleetPlan]) ->
     Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
     times were known. With short times a fleet may run up to saturation, but no fleet exceeds the saturation of the bound;
     with long ones up to the share that plans have. The upper end is ``None`` where no number of systems is enough.
-
-    Args:
-        problem: What to plan.
-        ranked: The plans, the best first.
     """
     best = ranked[0]
     if best.spread is None:

@@ -111,11 +111,6 @@ def unit(name: str, mode: Any) -> str:
 def goal(name: str, mode: Mode, place: str) -> Goal:
     """The goal of a measure.
 
-    Args:
-        name: Its name.
-        mode: Training or inference.
-        place: The input, for messages.
-
     Raises:
         UsageError: It is not a measure, or not one that is to be small or large.
     """

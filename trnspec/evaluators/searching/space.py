@@ -187,11 +187,6 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[TrainingPie
 def serving_pieces(catalog: Catalog, q: SearchQuestion, measures: tuple[str, ...]) -> Iterator[DeploymentGrid]:
     """The deployments on all systems.
 
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        measures: What is computed of each.
-
     Raises:
         RefusalError: A figure is not published.
     """

@@ -90,12 +90,6 @@ class PublishedFleet(Published):
 def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> PublishedRun | None:
     """The published run of the same model, else of a model with or without experts as it is, on the same chip, of the nearest size.
 
-    Args:
-        graph: The catalog.
-        model: The name of the model.
-        d: Its dimensions.
-        chip: The name of the chip.
-
     Returns:
         The run; ``None`` if no table has runs.
     """
@@ -104,13 +98,6 @@ def nearest_run(graph: Graph, model: str, d: Dimensions, chip: str) -> Published
 
 def nearest_fleet(graph: Graph, model: str, d: Dimensions, chip: str, load: tuple[float, ...]) -> PublishedFleet | None:
     """The published fleet of the same model, else as :func:`nearest_run`, by active parameters; of those the nearest load.
-
-    Args:
-        graph: The catalog.
-        model: The name of the model.
-        d: Its dimensions.
-        chip: The name of the chip.
-        load: As that of :class:`PublishedFleet`.
 
     Returns:
         The fleet; ``None`` if no table has fleets.

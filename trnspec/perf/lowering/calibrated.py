@@ -313,13 +313,7 @@ def _framework(spec: Calibration) -> str:
 
 
 def nearest(graph: Graph, chip: str, among: Collection[str]) -> list[str]:
-    """Chips of the same publisher, the chip itself first, then by generation, then by peak rate.
-
-    Args:
-        graph: The catalog.
-        chip: Name of the chip.
-        among: The chips to order.
-    """
+    """Chips of the same publisher, the chip itself first, then by generation, then by peak rate."""
     return [*distances(graph, chip, among)]
 
 

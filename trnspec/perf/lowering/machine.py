@@ -287,11 +287,6 @@ class Machine:
 def machine(system: LoweredSystem, efficiency: Efficiency, dtype: str) -> Machine:
     """The numbers of one rank.
 
-    Args:
-        system: The system.
-        efficiency: Achieved over published performance.
-        dtype: Compute dtype of matrix multiplications.
-
     Raises:
         RefusalError: ``unknown-figure``: no peak rate is published for a dtype, or no memory bandwidth.
     """
@@ -463,11 +458,6 @@ def carried(level: LevelCosts, n: Number, stride: Number) -> Number:
     Chips are numbered with the innermost dimension fastest.  A group uses the links along the dimensions in which it has
     more than one chip: both directions of a ring that it closes, one link where it is a part of a ring.  Groups with a stride
     within a dimension share its links.  No cut of the fabric allows more (Dally and Towles 2004, section 3.3).
-
-    Args:
-        level: The level.
-        n: Ranks of the group.
-        stride: Distance of neighbouring ranks.
     """
     share: Number = 0.0
     for links, _ in _along(level, n, stride):
@@ -481,11 +471,6 @@ def across(level: LevelCosts, n: Number, stride: Number) -> Number:
     Of ``m`` chips in a row, half of the bytes of one half cross the middle: about ``m/4`` of a chip's buffer over the links
     of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides, whose cut no schedule avoids; with
     equal shares over all shortest paths none of the links carries more.
-
-    Args:
-        level: The level.
-        n: Ranks of the group.
-        stride: Distance of neighbouring ranks.
     """
     slowest: Number = 0.0
     for links, row in _along(level, n, stride):

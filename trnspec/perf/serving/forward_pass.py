@@ -314,13 +314,6 @@ def weight_matrices(
     A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; its inputs and results, of experts one for each
     of a token's, pass device memory ``matmul_passes`` times (Ivanov et al. 2021, section 4).  The experts on a rank serve the
     tokens of all ``ep`` replicas, and each rank has ``1/ep`` of the experts.
-
-    Args:
-        model: The transformer.
-        plan: The deployment.
-        machine: Compute and communication of a rank.
-        serving: Achieved efficiency.
-        tokens: Tokens of the pass.
     """
     tp, share = plan.tp, 1.0 / plan.tp
     compiled = plan.all_experts_from > 0.0
@@ -438,15 +431,7 @@ def pipeline_messages(
 
 
 def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> PassTime:
-    """The time of one pass of a load through all layers, one stage after the other: the sum of the parts above.
-
-    Args:
-        model: The transformer.
-        plan: The deployment.
-        machine: Compute and communication of a rank.
-        serving: Achieved efficiency.
-        load: The work of the pass.
-    """
+    """The time of one pass of a load through all layers, one stage after the other: the sum of the parts above."""
     ranks, links = group(machine, plan.tp, 1.0), exchange(machine, plan.ep, plan.tp)
 
     def layer(of: Load) -> _Layer:

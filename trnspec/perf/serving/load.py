@@ -290,10 +290,6 @@ def loaded(replica: Replica, rate: float) -> Loaded | None:
     """A replica in the steady state at a request rate; ``None`` at or beyond saturation.
 
     The same object for the same replica: with several sizes of a prefill pool the pool that decodes is computed once.
-
-    Args:
-        replica: The replica.
-        rate: Requests per second.
     """
     if rate >= replica.saturation:
         return None

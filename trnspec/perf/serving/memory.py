@@ -50,16 +50,7 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> R
 def invalid_layouts(
     d: Dimensions, ranks: float, tp: Number, pp: Number, dp: Number, ep: Number
 ) -> Iterator[tuple[str, str, Number]]:
-    """Rules of validity: a reason, the degree at fault, and a mask; the first that holds is reported.
-
-    Args:
-        d: The model.
-        ranks: Ranks of the system.
-        tp: Tensor-parallel degree.
-        pp: Pipeline-parallel degree.
-        dp: Replicas.
-        ep: Expert-parallel degree.
-    """
+    """Rules of validity: a reason, the degree at fault, and a mask; the first that holds is reported."""
     yield "rank-count", "", tp * pp * dp > ranks
     yield "heads-not-divisible", "tp", tp > d.heads
     yield "layers-not-divisible", "pp", d.layers % pp > 0.0

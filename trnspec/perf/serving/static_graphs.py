@@ -91,12 +91,7 @@ def filled(width: Number, tile: float) -> Number:
 
 
 def tile_of(graph: Graph, chip: str) -> int | None:
-    """The columns of a tile of the tensor engine of a chip; ``None`` if its core states no array.
-
-    Args:
-        graph: The catalog.
-        chip: Name of the chip.
-    """
+    """The columns of a tile of the tensor engine of a chip; ``None`` if its core states no array."""
     spec = graph.named(chip).spec
     core = graph.find(spec.cores.core) if isinstance(spec, Chip) and spec.cores is not None else None
     tensor = core.spec.engines.tensor if core is not None and isinstance(core.spec, Core) else None

@@ -268,13 +268,7 @@ class Approximation(NamedTuple):
 
 
 def approximation(layout: Layout, layers: float, mtp: float) -> Approximation | None:
-    """The approximation of the time of unequal stages; ``None`` where it is exact.
-
-    Args:
-        layout: One layout.
-        layers: Layers of the model.
-        mtp: Modules of multi-token prediction.
-    """
+    """The approximation of the time of unequal stages; ``None`` where it is exact."""
     is_v_shaped, p = layout.pipeline.v_shape > 0.0, layout.pp
     chunks = p * (2.0 if is_v_shaped else layout.interleave)
     if (

@@ -400,13 +400,6 @@ def pipeline_messages(
     Each tensor-parallel rank sends its part; without sequence parallelism the parts are gathered on arrival (Narayanan et
     al. 2021, section 4.1), which for both messages takes the time of one all-reduce.  Between the passes of one model chunk a
     stage computes others.
-
-    Args:
-        model: The model.
-        layout: The layout.
-        machine: Compute and communication of a rank.
-        tensor_ranks: The tensor-parallel ranks.
-        tokens: Tokens of a microbatch.
     """
     latency, byte, unknown = send(machine, layout.pp, layout.tp * (layout.dp * layout.cp))
     size = model.hidden * ACTIVATION_BYTES

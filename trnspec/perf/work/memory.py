@@ -166,13 +166,6 @@ def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime, stage: Nu
     Bytes of a logit at the peak of the loss, fused: 4, the logits in 32 bit without a copy (also Megatron-LM).  Otherwise, as in
     ``torch.nn.functional.cross_entropy`` of a 32-bit copy: the logits in the compute dtype, and in 32 bit the log-softmax
     (which replaces the copy), its gradient and the gradient of the copy: 2 + 4 + 4 + 4 = 14 in 16 bit.
-
-    Args:
-        d: The transformer.
-        layout: The layout.
-        runtime: What software needs besides.
-        stage: The pipeline stage, from 0.
-        layers: Its dense and MoE layers.
     """
     # Models without experts, or without other layers than those with experts, have one kind of layer.
     counts = ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers))

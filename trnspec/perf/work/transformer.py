@@ -22,7 +22,6 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.model.transformers.counting import parameters as all_parameters
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 
@@ -351,9 +350,7 @@ def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: 
 
 
 AttentionConvention = Literal["full", "causal"]
-Convention = Literal[
-    "sc21", "korthikanti", "korthikanti-hardware", "palm", "llm-foundry", "megatron", "nemo", "matmul-full"
-]
+Convention = Literal["sc21", "korthikanti", "korthikanti-hardware", "megatron", "matmul-full"]
 CONVENTIONS: tuple[str, ...] = get_args(Convention)
 """The conventions of :func:`model_flops_per_token`."""
 
@@ -407,9 +404,7 @@ def matmul_traffic(m: Number, k: Number, n: Number, element_bytes: Number, resul
     return (m * k + k * n) * element_bytes + m * n * result_bytes
 
 
-def model_flops_per_token(
-    d: Dimensions, seq: Number, convention: Convention, parameters: Number | None = None
-) -> Number:
+def model_flops_per_token(d: Dimensions, seq: Number, convention: Convention) -> Number:
     """Model FLOP of one token forward and backward, by a published convention.
 
     - ``sc21``: with full recompute, ``96 L h^2 (1 + s/6h + V/16Lh)`` (Narayanan et al. 2021, equation 3): four passes
@@ -417,25 +412,14 @@ def model_flops_per_token(
     - ``korthikanti``: ``72 L h^2 (1 + s/6h + V/12Lh)`` (Korthikanti et al. 2022, appendix A), no recompute.
     - ``korthikanti-hardware``: ``72 L h^2 (1 + s/3h + V/12Lh)`` (the same), with selective recompute, as published: the
       scores twice.
-    - ``palm``: ``6 N + 12 L H Q T`` (Chowdhery et al. 2022, appendix B), all parameters.
-    - ``llm-foundry``: ``6 N + 12 L h s``, all parameters, the hidden size in place of the heads' width
-      (mosaicml/llm-foundry, scripts/train/benchmarking/README.md).
     - ``megatron``: three passes through the matrices of attention, feed-forward network, active and shared experts and
       output, and the causal half of the scores; without router and embedding, and of norms only those of latent attention
       and of multi-token prediction, as if they were matrices (NVIDIA/Megatron-LM, megatron/training/training.py,
       num_floating_point_operations).
-    - ``nemo``: ``6 (N - V h) + 12 L h s``: all parameters but the embedding; of routed experts the active ones.
     - ``matmul-full``: three passes through every matrix, router included, and the full scores.
 
     The GPT formulas above are these sums for ``12 h^2`` elements per layer; the implementation holds for every form.
-    Modules of multi-token prediction count as further layers and outputs where matrices are counted, and as parameters
-    where those are.
-
-    Args:
-        d: The transformer.
-        seq: Tokens of a sequence.
-        convention: One of :data:`CONVENTIONS`.
-        parameters: ``N`` where it is published and differs from the count by dimensions; counted by default.
+    Modules of multi-token prediction count as further layers and outputs.
 
     Raises:
         UsageError: Unknown convention.
@@ -443,20 +427,12 @@ def model_flops_per_token(
     if convention not in CONVENTIONS:
         raise UsageError(f"{convention!r} is not a FLOP convention; expected one of {', '.join(CONVENTIONS)}")
     scores = all_scores(d, seq, "causal" if convention == "megatron" else "full")
-    if convention in _PASSES:
-        layers, router = _multiplied(d)
-        through, again = _PASSES[convention]
-        matrices = layers + router if convention == "matmul-full" else layers
-        if convention == "megatron":
-            matrices = matrices + (d.layers + d.mtp_layers) * d.latent_norms + d.mtp_layers * d.mtp_small
-        return through * (2.0 * matrices) + again * scores + 3.0 * (1.0 + d.mtp_layers) * head_flops(d, 1.0)
-    n = all_parameters(d) if parameters is None else parameters
-    if convention == "llm-foundry":
-        return 6.0 * n + 12.0 * d.layers * d.hidden * seq
-    if convention == "nemo":
-        idle = _layers(d)[1] * (d.experts - d.active) * (d.expert_weights + d.expert_small)
-        return 6.0 * (n - idle - d.embedding) + 3.0 * scores
-    return 6.0 * n + 3.0 * scores
+    layers, router = _multiplied(d)
+    through, again = _PASSES[convention]
+    matrices = layers + router if convention == "matmul-full" else layers
+    if convention == "megatron":
+        matrices = matrices + (d.layers + d.mtp_layers) * d.latent_norms + d.mtp_layers * d.mtp_small
+    return through * (2.0 * matrices) + again * scores + 3.0 * (1.0 + d.mtp_layers) * head_flops(d, 1.0)
 
 
 _PASSES = {
@@ -471,16 +447,11 @@ _PASSES = {
 
 def _multiplied(d: Dimensions) -> tuple[Number, Number]:
     """Elements of the layers' matrices that a token is multiplied by: without routers, and of the routers."""
-    dense, routed = _layers(d)
+    more = where(d.expert_layers > 0.0, d.mtp_layers, 0.0)  # of the kind of the last layer
+    dense, routed = d.layers - d.expert_layers + (d.mtp_layers - more), d.expert_layers + more
     experts = d.active * d.expert_weights + d.shared_weights
     layers = (dense + routed) * d.attention_weights + dense * d.mlp_weights + routed * experts
     return layers + d.mtp_layers * d.mtp_weights, routed * d.router_weights
-
-
-def _layers(d: Dimensions) -> tuple[Number, Number]:
-    """Dense and MoE layers, those of multi-token prediction included, which are of the kind of the last layer."""
-    routed = where(d.expert_layers > 0.0, d.mtp_layers, 0.0)
-    return d.layers - d.expert_layers + (d.mtp_layers - routed), d.expert_layers + routed
 
 
 def recomputed_flops_per_token(

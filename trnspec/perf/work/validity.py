@@ -34,13 +34,7 @@ MOST_V_STAGES = 64
 
 
 def conditions(layout: Layout, d: Dimensions, ranks: Number) -> dict[str, Number]:
-    """Masks of invalid layouts, by reason.
-
-    Args:
-        layout: One layout, or arrays.
-        d: The model.
-        ranks: Ranks of the system.
-    """
+    """Masks of invalid layouts, by reason."""
     tp, pp, cp, dp, ep = layout.tp, layout.pp, layout.cp, layout.dp, layout.ep
     of_replicas, split = layout.microbatch * dp, layout.expert_split
     chunks = pp * layout.interleave * where(layout.pipeline.v_shape > 0.0, 2.0, 1.0)
@@ -263,11 +257,6 @@ def nearest(name: str, now: int, able: Sequence[int]) -> str:
 
 def check_context(tokens: int, d: Dimensions, place: str) -> None:
     """Checks the length of a sequence; a model without learned positions takes any.
-
-    Args:
-        tokens: Tokens per sequence.
-        d: The model.
-        place: The input that gives the length.
 
     Raises:
         RefusalError: ``context``: some tokens would have no position.

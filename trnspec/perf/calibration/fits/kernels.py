@@ -96,9 +96,6 @@ def model(part: Part) -> FitModel:
 def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
     """The fit of every kernel, for each chip and framework with rows.
 
-    Args:
-        cases: The measurements.
-
     Raises:
         UsageError: There are none, or scipy is not installed.
     """

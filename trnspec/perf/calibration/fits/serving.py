@@ -75,9 +75,6 @@ MODEL = FitModel(
 def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
     """The fit to all rows, for each chip, framework and kind of models, with errors of held-out models and chips.
 
-    Args:
-        cases: The measurements.
-
     Raises:
         UsageError: There are none, or they are of one model or of one chip only; or scipy is not installed.
     """

@@ -73,12 +73,7 @@ class Posterior:
     residuals: Any = field(repr=False, eq=False)
 
     def learned(self, values: Mapping[str, float], groups: Groups = NONE) -> list[Information]:
-        """Information that the rows add to each parameter.
-
-        Args:
-            values: The parameters.
-            groups: The groups whose deviations they include.
-        """
+        """Information that the rows add to each parameter."""
         result = []
         for name, prior in self.prior.items():
             own = [

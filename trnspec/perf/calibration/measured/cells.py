@@ -155,11 +155,6 @@ def fitted_tables(
 ) -> tuple[list[FittedTable], list[str], list[str]]:
     """The rows of a fit as a document states them.
 
-    Args:
-        graph: The catalog.
-        files: The files of the rows.
-        hashes: The hashes of the rows.
-
     Returns:
         The tables of the catalog, with the lines of the rows; the names of other files; the hashes of the rows in these.
     """
@@ -360,10 +355,6 @@ def is_system(graph: Graph, name: str) -> bool:
 def document_name(graph: Graph, text: str) -> str | None:
     """The document that a description of hardware names by :data:`HARDWARE`; ``None`` if no pattern matches.
 
-    Args:
-        graph: The catalog.
-        text: The description.
-
     Raises:
         UsageError: The catalog has none of the documents.
     """
@@ -380,24 +371,13 @@ def document_name(graph: Graph, text: str) -> str | None:
 
 
 def stated_name(graph: Graph, text: str, of: str) -> str:
-    """The document that the tables of a kind of rows name by a description of hardware; empty if they name none.
-
-    Args:
-        graph: The catalog.
-        text: The description.
-        of: What a row measures.
-    """
+    """The document that the tables of a kind of rows name by a description of hardware; empty if they name none."""
     stated = (node.spec.hardware.get(text) for node in graph.of(Measurements) if node.spec.of == of)
     return next((name for name in stated if name and is_system(graph, name)), "")
 
 
 def chip_of(graph: Graph, text: str, of: str) -> str:
     """The chip that a description of hardware names: as the tables of a kind of rows state it, or by :data:`HARDWARE`.
-
-    Args:
-        graph: The catalog.
-        text: The description.
-        of: What a row measures.
 
     Raises:
         UsageError: The catalog has no such hardware.

@@ -226,6 +226,7 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: RowCells) -> Infere
         raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
     precision = row.cell("precision")
     settings = SERVING[framework].settings if framework in SERVING and system.lnc else {}
+    attention = settings["prefill_attention"].value if "prefill_attention" in settings else None
     compiled_batch = compiled_batches.get(_server(row), 0) if optimum else row.integer("batch_compiled")
     row.integer("batch_conc", needed=not compiled_batch)
     if continuous and 0 < compiled_batch < replica_batch:
@@ -241,8 +242,8 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: RowCells) -> Infere
         prompt=times.prompt,
         output=times.output,
         all_experts_from=all_experts_from(str(settings["experts"].value) if "experts" in settings else None, dims),
-        flash=float(_set_to(settings, "prefill_attention", "flash")),
-        materialized=float(_set_to(settings, "prefill_attention", "materialized")),
+        flash=float(attention == "flash"),
+        materialized=float(attention == "materialized"),
         single_core=float(system.sharing > 1.0),
         weight_bytes=_NARROW if times.encoded and precision.endswith("/w:") else _weight_bytes(precision),
         cache_bytes=_cache_bytes(row),
@@ -292,10 +293,6 @@ def _dtype(precision: str, system: LoweredSystem) -> str:
         if not system.lnc:
             raise
         return "bf16"
-
-
-def _set_to(settings: Mapping[str, Setting], name: str, value: str) -> bool:
-    return name in settings and settings[name].value == value
 
 
 def _compiled(
