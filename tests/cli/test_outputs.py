@@ -42,7 +42,9 @@ def test_output(here, line, expected) -> None:
 
 def page(line: str, run: Callable[..., Result]) -> str:
     done = run(*shlex.split(line))
-    return f"{done.out}{done.err}" + (f"exit status {done.status}\n" if done.status else "")
+    return re.sub(r"python -m (pytest\.)?trnspec", "trnspec", f"{done.out}{done.err}") + (
+        f"exit status {done.status}\n" if done.status else ""
+    )
 
 
 @pytest.mark.parametrize(("file", "line", "expected"), STORED, ids=[line for _, line, _ in STORED])

@@ -128,3 +128,11 @@ def test_power_that_is_only_claimed_of_another_chip_is_unknown() -> None:
     (found,) = (c for c in currencies(graph(*PAGES, BARE, dated, CLAIMED), "2025.12") if c.name == "dated")
 
     assert ("power",) == found.unknown
+
+
+def test_values_below_what_is_not_stated_are_not_listed() -> None:
+    bare, wide = (
+        document("Chip", name, f"spec: {{memory: {{capacity: 50 GiB}}{more}}}", "source: page")
+        for name, more in (("bare", ""), ("wide", ", dma: {bandwidth: 1 TB/s}"))
+    )
+    assert {"bare": ("dma",), "wide": ()} == {c.name: c.unknown for c in currencies(graph(*PAGES, bare, wide), "2025")}

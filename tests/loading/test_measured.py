@@ -43,8 +43,13 @@ def test_invalid_tables(tmp_path: Path, text: str, line: int) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("id\ncaf\xe9\n".encode("latin-1"))
     os.mkfifo(tmp_path / "pipe.csv")
-    for name in ("absent.csv", "", "latin.csv", "pipe.csv"):
-        with pytest.raises(UsageError, match="cannot be read"):
+    reasons = {
+        "absent.csv": "no such file",
+        "": "it is a folder; name a file in it",
+        f"{'x' * 300}.csv": "File name too long",
+    }
+    for name in (*reasons, "latin.csv", "pipe.csv"):
+        with pytest.raises(UsageError, match=f"cannot be read.*{reasons.get(name, '')}"):
             table_of(evolve(SPEC, data=name), str(tmp_path / "table.yaml"))
 
 

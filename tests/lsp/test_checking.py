@@ -65,6 +65,7 @@ def test_a_file_that_another_program_writes_counts_in_the_second_stage(tmp_path)
     chip.write_text(document("Chip", "odd", "spec: {memory: {capacity: 1 GiB}}", "source: page"), encoding="utf-8")
     documents = OpenDocuments(registry())
     assert "TRN201" in codes(full(documents, [canonical(chip)], lambda: False))
+    assert documents.surroundings(canonical(chip)) is documents.surroundings(canonical(chip))
 
     page.write_text(source("page", "2026-01-01"), encoding="utf-8")
     assert "TRN201" not in codes(full(documents, [canonical(chip)], lambda: False))

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from tests.support.programs import Here
+from tests.support.programs import ROOT, Here
 from trnspec.errors import UsageError
 from trnspec.mcp.arguments import declared, described, options
-from trnspec.mcp.commands import answer
+from trnspec.mcp.commands import TIME_LIMIT, answer
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +75,8 @@ def test_without_the_extra(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic", None)
     done = here("mcp")
     assert (2, True) == (done.status, "pydantic cannot be imported" in done.err or "'trnspec[mcp]'" in done.err)
+
+
+def test_the_time_limit_is_that_of_the_manual() -> None:
+    page = (ROOT / "docs" / "how-to" / "connect-an-agent.md").read_text("utf-8")
+    assert (300, True) == (TIME_LIMIT, "A call is limited to five minutes." in page)

@@ -84,6 +84,33 @@ def test_rates_of_kernels_of_one_microsecond(torch, monkeypatch, device):
         assert ("bf16" if device is GPU else "fp32") == row["precision"] == row["kv_precision"]
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize(("effort", "calls"), [(QUICK, (1, 1, 1)), (Effort(), (100, 16, 1))])
+def test_rates_of_collectives(torch, monkeypatch, ranks, effort, calls):
+    """A batch of calls takes one millisecond."""
+    monkeypatch.setattr(collectives, "measured", lambda *_: Timing(seconds=1e-3, low=0.0, high=0.0, calls=1, batches=3))
+    torch.multiprocessing.spawn.side_effect = lambda run, args, nprocs: run(0, *args)
+    shapes = evolve(SMALL, effort=effort, collectives=(2**10, 2**20, 2**26))
+    rows = collectives.collectives(CPU, shapes, ranks)
+    expected = [(kind, *pair) for kind in collectives.KINDS for pair in zip(shapes.collectives, calls, strict=True)]
+    for row, (kind, size, number) in zip(rows, expected, strict=True):
+        rate = size * number / 1e6
+        bus = rate * (2.0 if kind == "all_reduce" else 1.0) * (ranks - 1) / ranks
+        assert (kind, str(size), f"median of 3 batches of {number} calls") == (
+            row["collective"],
+            row["size_bytes"],
+            row["note"],
+        )
+        assert (f"{1e3 / number:.6g}", f"{rate:.6g}", f"{bus:.6g}") == (
+            row["time_us"],
+            row["algbw_GBps"],
+            row["busbw_GBps"],
+        )
+    counts = [number for _, size, _ in expected for number in (size // 4, size // 4 // ranks)]
+    assert counts == [call.args[0] for call in torch.ones.call_args_list]
+    assert [] == collectives.collectives(CPU, shapes, 1)
+
+
 def test_flop_of_a_layer():
     """Two for each weight and token, and four for each element of a head, query and key before it."""
     for one in (*FULL.layers, *SMALL.layers):
@@ -173,4 +200,6 @@ def test_the_shapes_are_those_of_models():
         layers.add((hidden, heads.heads, heads.kv_heads, width))
     assert {(n, k) for _, n, k in FULL.gemms} <= matrices
     assert {1} == {n.bit_count() for shapes in (FULL, SMALL) for one in shapes.attention for n in astuple(one)}
+    rows = sorted({m for m, _, _ in FULL.gemms})
+    assert (1, 8192, {1}) == (rows[0], rows[-1], {n.bit_count() for n in (*rows, *sum(SMALL.gemms, ()))})
     assert layers == {(each.hidden, each.heads, each.kv_heads, each.width) for each in FULL.layers}

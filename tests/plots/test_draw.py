@@ -112,6 +112,16 @@ def test_ticks_of_dates(years, months) -> None:
     assert (0, months) == pytest.approx(((first - 2026.0) * 12, (second - first) * 12))
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_equal_cells_have_one_color(log) -> None:
+    cells = HeatMap(((3.0, 3.0, None),), (("3", "3", "-"),), "time", log=log, low_is_better=True)
+    panel = Panel(ChartAxis(categories=("a", "b", "c")), ChartAxis(categories=("d",)), (cells,))
+    axes = Chart("x", "x", (panel,)).figure().axes[0]
+    first, second, none = (to_hex(bar.get_facecolor()) for bar in axes.patches[:3])
+
+    assert (first, True) == (second, first != none)
+
+
 def test_labels_cover_no_line_and_no_label() -> None:
     figure = DOTS.figure()
     (axes,) = figure.axes

@@ -1,4 +1,4 @@
-"""The values of two documents of the catalog, from ``values.txt``; run as a program, this module writes them."""
+"""The values of some documents of the catalog, from ``values.txt``; run as a program, this module writes them."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("values.txt")
 def values() -> str:
     """Each value on a line, without what is empty, a repetition or follows from its source; lines only where unknown."""
     known, lines = graph(), []
-    for name in ("trn1.2xlarge", "neuronlink-v2"):
+    for name in ("trn1.2xlarge", "neuronlink-v2", "trn3-gen2-server"):
         shown = entry(known, known.named(name))
         for value in (*shown.values, *shown.chosen):
             numbers = " ".join(f"{float(n):.9g}" for n in value.numbers or () if n is not None)

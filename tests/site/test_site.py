@@ -15,6 +15,7 @@ import pytest
 import trnspec
 from tests.support.programs import written
 from trnspec.api import graph
+from trnspec.catalog.newest import newest_first
 from trnspec.checks.reconcile.audit import audit
 from trnspec.errors import UsageError
 from trnspec.graph.citations import citations
@@ -113,6 +114,7 @@ def test_table_has_the_numbers_of_show(here, data) -> None:
             assert (row["high"], 0) == (cell["high"], cell.get("document") or 0)
             assert row["verdict"].replace("adopted", "") == (cell.get("verdict") or "")
             assert (row["unit"] or "") == (data["units"][cell["unit"]][1] if cell.get("unit") else "")
+            assert (row["source"] or None) == (data["sources"][cell["source"] - 1][0] if cell.get("source") else None)
 
 
 def test_rows_of_the_table_end_with_a_value(data) -> None:
@@ -145,6 +147,9 @@ def test_disputed_figures_of_the_first_page(pages) -> None:
     listed = re.findall(r'document/[^"]+">([^<]+)</a> <code>(.*?)</code>', disputed)
     unresolved = {(d.name, d.at.removeprefix("spec.")) for d in audit(GRAPH).disagreements if d.verdict == "unresolved"}
     assert {(name, at.replace("<wbr>", "")) for name, at in listed} == unresolved
+    newest = pages["index.html"].partition("Newest systems")[2].partition("</table>")[0]
+    ultraservers = [node.name for node in newest_first(GRAPH, GRAPH.of(UltraServer))]
+    assert re.findall(r'<th scope="row"><a href="document/([^"]+)\.html">', newest) == ultraservers[:3]
 
 
 def test_questions_of_the_planner() -> None:

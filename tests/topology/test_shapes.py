@@ -196,6 +196,15 @@ def test_bisection_of_any_small_fabric_is_exact(fabric: FabricGraph, by: By) -> 
         assert _brute_force(fabric, by) == (found.links if by == "links" else found.rate)
 
 
+@pytest.mark.parametrize("by", BOTH)
+@pytest.mark.parametrize(("nodes", "method"), [(8, "all cuts"), (40, "local search")])
+def test_of_cuts_with_equal_links_the_slowest_is_found(nodes: int, method: str, by: By) -> None:
+    """A ring with two slow links opposite each other."""
+    edges = [Edge(i, (i + 1) % nodes, 1.0 if i % (nodes // 2) == 1 else 8.0) for i in range(nodes)]
+    found = bisection(FabricGraph(nodes, edges), by)
+    assert (2, 2.0, method) == (found.links, found.rate, found.method)
+
+
 @settings(max_examples=60, deadline=None)
 @given(grids(small), st.sampled_from(BOTH))
 def test_bisection_of_small_grids(shape: GridShape, by: By) -> None:

@@ -155,7 +155,8 @@ def _header_fault(columns: Sequence[str]) -> str:
     """Why the first line does not name columns; empty if it does."""
     if not any(columns):
         return "the first line has no names of columns"
-    if len(columns) == 1 and (separator := next((c for c in ";\t|" if c in columns[0]), "")):
+    first, *others = columns
+    if not others and (separator := next((c for c in ";\t|" if c in first), "")):
         return f"the cells are separated by {separator!r}; write commas"
     if spaced := next((column for column in columns if column != column.strip()), ""):
         return f"the column {spaced!r} begins or ends with a space"

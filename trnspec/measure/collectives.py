@@ -64,7 +64,7 @@ def _rank(  # noqa: PLR0917  # what another process needs
                 calls = 1 if not effort.least else max(1, min(100, round(2**24 / size)))
                 time = measured(_repeated(call, calls), device, evolve(effort, least=0.0))
                 seconds = time.seconds / calls
-                algorithm = size / seconds / 1e9
+                algorithm = 1e-9 * size / seconds
                 bus = algorithm * _FACTORS.get(collective, 1.0) * (ranks - 1) / ranks
                 rows.append({
                     "id": f"{collective}-n{ranks}-{size}", "ranks": str(ranks), "collective": collective,

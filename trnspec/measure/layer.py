@@ -47,7 +47,7 @@ class _LayerWeights:
             for part in functional.linear(h, self.qkv).split(split, dim=-1)
         )
         attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        x = x + functional.linear(attended.transpose(1, 2).reshape(batch, seq, -1), self.out)
+        x = x + functional.linear(attended.transpose(1, 2).reshape(x.shape), self.out)
         gate, up = functional.linear(functional.rms_norm(x, (layer.hidden,), self.norms[1]), self.up).chunk(2, dim=-1)
         return x + functional.linear(functional.silu(gate) * up, self.down)
 

@@ -289,7 +289,7 @@ def _cells(cells: HeatMap, panel: Panel, to: _Drawing) -> None:
     """A cell without a value has the colour of the background; its text states the reason."""
     known = [value for row in cells.values for value in row if value is not None]
     scale = LogNorm if cells.log else Normalize
-    norm = scale(min(known), max(known) if max(known) > min(known) else min(known) * 1.01 or 1.0)
+    norm = scale(min(known), max(known))
     palette = mpl.colormaps["cividis_r" if cells.low_is_better else "cividis"]
     for y, (values, texts) in enumerate(zip(cells.values, cells.texts, strict=True)):
         for x, (value, text) in enumerate(zip(values, texts, strict=True)):

@@ -22,9 +22,9 @@ from trnspec.quantities.display import interval_text
 
 @frozen(kw_only=True)
 class Other(ConflictingValue):
-    """The value of another source, with the line of the claim in the file; 0 if it is not known."""
+    """The value of another source, with the line of the claim in the file."""
 
-    line: int = 0
+    line: int
 
 
 @frozen(kw_only=True)

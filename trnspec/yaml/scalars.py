@@ -47,12 +47,12 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
         if match[1]:
             return _integer("", match[1].lstrip("0"), 8)
         return _integer("", match[2].lstrip("0"), 16)
-    if match := _FLOAT.fullmatch(text):
+    if _FLOAT.fullmatch(text):
         value = float(text)
         if value in (float("inf"), float("-inf")):
             return OutOfRange("is beyond 1.8e308, the largest number of double precision")
-        mantissa = (match[1] or "") + (match[2] or "") + (match[4] or "")
-        if value == 0 and mantissa.strip("0"):
+        mantissa, *_ = text.lower().split("e")
+        if value == 0 and mantissa.strip("+-.0"):
             return OutOfRange("is too small for double precision and would become 0")
         return value
     if _NO_NUMBER.fullmatch(text):
