@@ -156,7 +156,7 @@ def test_a_summary_has_six_lines() -> None:
     assert ("word " * 60).split() == [
         word for word in rendered(page(long, full=True), 80).split("Bottleneck")[1].split() if word == "word"
     ]
-    assert 60 == rendered(page(long, full=True), 80).split("Assumptions")[1].count("why")
+    assert 60 == rendered(page(long, full=True), 80).split("Evidence")[1].count("why")
     assert 60 == rendered(page(long, full=True), 80).split().count("note") - 1
 
 
