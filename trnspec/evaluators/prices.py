@@ -56,11 +56,6 @@ def hourly_price(graph: Graph, server: Node[Server], question: Prices) -> Hourly
 
     Of several prices of a type it is that of us-east-1, else of another region; then the newest, then the lowest.
 
-    Args:
-        graph: The catalog.
-        server: The server.
-        question: The price, or its type and region.
-
     Raises:
         UsageError: The given price is not one.
         RefusalError: ``unknown-figure``: no price of this type and region is known.
@@ -228,13 +223,7 @@ def _price(
 
 
 def purchases(catalog: Catalog, on: str, region: str | None = None) -> Iterator[tuple[int, Quote]]:
-    """The servers of a system and the price of one, for each type of price that is known.
-
-    Args:
-        catalog: The catalog.
-        on: A server or an UltraServer, and how many.
-        region: The region or availability zone.
-    """
+    """The servers of a system and the price of one, for each type of price that is known."""
     found = rented(catalog, on)
     for type_ in PRICE_TYPES if found is not None else ():
         assert found is not None

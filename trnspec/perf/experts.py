@@ -57,13 +57,7 @@ class Exchange:
 
 
 def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
-    """The links of an all-to-all among ``n`` ranks with a stride.
-
-    Args:
-        machine: Compute and communication of a rank.
-        n: Ranks of the group.
-        stride: Distance of neighbors in the group, in ranks.
-    """
+    """The links of an all-to-all among ``n`` ranks with a stride."""
     shares = tuple(1.0 / n / share for share in unit_shares(machine, n, stride))
     hop, unknown, torus = machine.levels[0].hop, 0.0, shares[2]
     for level, (near, far), share in zip(machine.levels, pairwise(shares), shares[1:], strict=True):

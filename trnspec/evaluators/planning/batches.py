@@ -30,10 +30,6 @@ def default_batches(optimal: int, ranks: int) -> tuple[int, ...]:
 
     Where the ranks are not a power of two, there may be two: as many replicas divide the first as leave each at least two
     sequences, and as leave each one the second. They are within a third of the default, whose optimum is broad.
-
-    Args:
-        optimal: The global batch with the lowest loss.
-        ranks: Number of ranks.
     """
     units = [_replicas(most, ranks) for most in (optimal // 2, optimal)]
     return tuple(dict.fromkeys(max(1, round(optimal / unit)) * unit for unit in units))

@@ -66,13 +66,7 @@ OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probabili
 
 
 def page(problem: FleetProblem, ranked: Sequence[FleetPlan], rejected: Sequence[tuple[str, str]]) -> Evaluation:
-    """The evaluation with some plans.
-
-    Args:
-        problem: What was to plan.
-        ranked: All plans, the best first.
-        rejected: Systems without a plan, and the reason of each.
-    """
+    """The evaluation with some plans, the best first."""
     catalog, q, limits, lengths = problem.catalog, problem.question, problem.limits, problem.lengths
     best = ranked[0]
     kinds, columns = comparison.best_of_kinds(ranked), _columns(ranked, limits, lengths)

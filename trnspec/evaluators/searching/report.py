@@ -137,13 +137,7 @@ def listed(catalog: Catalog, search: Search, number: int) -> ListedConfiguration
 
 
 def columns(search: Search, rows: list[ListedConfiguration], first: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of a table of configurations.
-
-    Args:
-        search: The search.
-        rows: The configurations.
-        first: The measures that the table is about.
-    """
+    """The columns of a table of configurations."""
     q = search.question
     if q.of == "training":
         measures: tuple[str, ...] = ("step_time", "mfu", "memory")

@@ -148,10 +148,6 @@ def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
     passes the stages up to the slowest one and stays there; or before that, or after, or both, it goes on to the last stage
     but one, or to the last, instead of waiting for forward or backward passes.  The slowest stage is the last of those with
     the most layers, or that with the output.
-
-    Args:
-        pipeline: The pipeline, with one chunk per stage.
-        times: The times.
     """
     p, m = pipeline.stages, pipeline.microbatches
     deal, counted = dealt(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
@@ -193,10 +189,6 @@ def forward_first(pipeline: Pipeline, times: Times) -> Number:
     Forward passes take as long as one microbatch on all stages and the others on the stage that is the slowest forward;
     backward passes begin when the last stage has finished the forward passes, and likewise.  What may be in either pass is
     forward as far as the stage with the output is the slowest then.
-
-    Args:
-        pipeline: The pipeline, with one chunk per stage.
-        times: The times.
     """
     p, others = pipeline.stages, pipeline.microbatches - 1.0
     deal, counted = dealt(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
@@ -225,11 +217,6 @@ def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> N
     The first pass of a stage comes after forward passes of all chunks before its first one, and its last pass before backward
     passes of these chunks. It is 0 where the backward pass is split, whose last pass may be one for gradients of weights, and
     where more stages than are executed are.
-
-    Args:
-        pipeline: The pipeline.
-        times: The times.
-        output_is_slowest: Whether the last stage is the slowest.
     """
     p, v = pipeline.stages, pipeline.chunks
     deal, _ = dealt(pipeline.layers, p, v, 0.0, pipeline.mtp)

@@ -250,14 +250,6 @@ def tensor_parallel_all_reduce(
 
     An all-reduce takes ``call + 2 latency + S allreduce_s_per_byte`` for ``S = T h e`` bytes.  Attention, dense and shared networks
     each have one of a token.  Ranks that split experts reduce every copy of a token that they received.
-
-    Args:
-        model: The model.
-        layout: The layout.
-        machine: Compute and communication of a rank.
-        ranks: The tensor-parallel ranks.
-        expert_links: The links between ranks with different experts.
-        tokens: Tokens of a microbatch.
     """
     message = model.hidden * ACTIVATION_BYTES
     latency, byte = all_reduce_latency(machine, ranks), all_reduce_s_per_byte(layout, ranks)
