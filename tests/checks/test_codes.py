@@ -182,7 +182,7 @@ def test_rule_failed() -> None:
     code = KNOWN.codes["TRN900"]
     wrong: Rule = run(code, "Example")["slow_link"]
     right: Rule = run(code, "Instead")["slow_link"]
-    file, slow = "links/example.yaml", LINK.replace("chips}", "chips, latency: {value: 2 ms, derived: 2 x 1 ms}}")
+    file, slow = "links/example.yaml", LINK.replace("chips}", "chips, latency: {value: 200 us, derived: 2 x 100 us}}")
     assert (file, "TRN900", 0) in diagnose(LINK, registry=with_plugin(rules=(wrong,)))
     assert set() == diagnose(LINK, registry=with_plugin(rules=(right,)))
     assert {(file, "XYZ002", 4)} == diagnose(slow, registry=with_plugin(rules=(right,)))
