@@ -53,8 +53,5 @@ def scores(entries: Iterable[Entry]) -> list[Score]:
 
 
 def _part(group: str, texts: Mapping[str, str]) -> str:
-    if group == "first":
-        return "TTFT"
-    if group == "spread":
-        return _TIMES[texts["of"]]
-    return ", ".join(texts[f"{group}.{name}"] for name in _GROUP if f"{group}.{name}" in texts)
+    named = {"first": "TTFT", "spread": _TIMES[texts["of"]]}
+    return named.get(group) or ", ".join(texts[f"{group}.{name}"] for name in _GROUP if f"{group}.{name}" in texts)
