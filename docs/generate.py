@@ -12,9 +12,10 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
+from currency import currencies
+
 from trnspec.api import graph, registry
 from trnspec.catalog.versions.editions import names
-from trnspec.graph.currency import currencies
 from trnspec.loading.files import shipped
 from trnspec.model.json_schema import document_schema
 from trnspec.model.reflection import field_docs

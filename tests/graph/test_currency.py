@@ -2,9 +2,10 @@
 
 import pytest
 
+from docs.currency import currencies
 from tests.support.rules import document, graph, source
 from trnspec.errors import UsageError
-from trnspec.graph.currency import Age, ages, currencies, limit, months_between
+from trnspec.graph.currency import Age, ages, limit, months_between
 
 
 @pytest.mark.parametrize(
