@@ -15,7 +15,7 @@ from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.loading.structure import structure
 from trnspec.model import reflection
-from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text
+from trnspec.model.annotations import NAME_PATTERN, Count, Name, Text
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.document import Claim, Metadata, PathText, Waiver
@@ -45,7 +45,7 @@ BANDWIDTH = reflection.FigureShape(Dimension.BANDWIDTH)
         (Quantity, reflection.TextShape(is_quantity=True)),
         (str, reflection.TextShape()),
         (Name, reflection.TextShape(NAME_PATTERN)),
-        (Text, reflection.TextShape(Pattern(r"\S", "a text that is not empty"))),
+        (Text, reflection.TextShape(Text.__metadata__[0])),
         (bool, reflection.FlagShape()),
         (int, reflection.NumberShape(whole=True)),
         (float, reflection.NumberShape(whole=False)),

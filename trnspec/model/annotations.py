@@ -92,7 +92,13 @@ Address = Annotated[
 ]
 """The address of a page; it is shown as a link."""
 
-Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
+Text = Annotated[
+    str,
+    Pattern(
+        r"^(?!\s*([Tt][Oo][Dd][Oo]|[Tt][Bb][DdAa]|[Ff][Ii][Xx][Mm][Ee]|[Xx]{3}|\?+|<[^<>]*>)\s*$)[\s\S]*\S",
+        "a text with content",
+    ),
+]
 """A sentence or a title."""
 
 Precision = Annotated[

@@ -299,7 +299,7 @@ def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
     """The links of a chip against its ports and the fabrics that they form; the network of the servers of a cluster."""
     if node.is_of(Chip):
         yield from _ports(node, graph)
-    elif node.is_of(Server, UltraServer):
+    elif node.is_of(Server, UltraServer) and not node.document.damages(_BETWEEN):
         chip = _chip_of(node, graph)
         if chip is not None:
             yield from _fabrics_of_chip(node, chip, graph)
@@ -308,6 +308,9 @@ def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
             if (server := graph.find(ref)) is not None:
                 term = PartsTerm((), site(server, "network.bandwidth"))
                 yield Relation(site(node, "per_server"), (term,), "one server")
+
+
+_BETWEEN: Path = ("spec", "between_servers")
 
 
 def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
@@ -391,9 +394,7 @@ def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
 def _may_leave_server(chip: Node[Chip], graph: Graph) -> bool:
     """Whether an UltraServer of a chip may not be known, or not all of its links, because a document has errors."""
     systems = _ultraservers(graph).get(chip.name, ())
-    if (graph.broken and not systems) or any(
-        p[1:2] == ("between_servers",) for s in systems for p in s.document.rejected
-    ):
+    if (graph.broken and not systems) or any(s.document.damages(_BETWEEN) for s in systems):
         return True
     link = chip.spec.links.link if chip.spec.links else None
     return any(

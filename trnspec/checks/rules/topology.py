@@ -136,6 +136,8 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     outer: Fabric | None = getattr(node.spec, "between_servers", None)
     if fabric is None or fabric.links_per_chip is None or (outer is not None and outer.links_per_chip is None):
         return
+    if node.document.damages(_BETWEEN[:2]):
+        return
     links, more = fabric.links_per_chip, (None if outer is None else outer.links_per_chip) or 0
     for path, topology, members in _topologies(node, graph):
         if path != _PATH or topology.shape == "switched":
