@@ -49,7 +49,7 @@ class CatalogColumn:
 
     name: str
     type: Type
-    description: str = ""
+    description: str
     unit: str = ""
     dimension: str = ""
     sources: Mapping[str, str] = field(factory=dict)

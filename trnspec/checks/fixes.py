@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.checks.runner import Checked, check
 from trnspec.checks.stubs import missing_source, stub_of
@@ -43,8 +43,8 @@ class Fixed:
     checked: Checked
     texts: dict[str, str]
     applied: tuple[Diagnostic, ...]
-    stubs: dict[str, str] = field(factory=dict)
-    lists: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict)
+    stubs: dict[str, str]
+    lists: dict[str, tuple[str, tuple[str, ...]]]
 
 
 def fix(

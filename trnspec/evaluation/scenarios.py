@@ -239,8 +239,8 @@ class Difference:
     name: str
     values: tuple[Any, ...]
     texts: tuple[str, ...]
-    unit: str = ""
-    ratio: float | None = None
+    unit: str
+    ratio: float | None
     note: str = ""
 
 

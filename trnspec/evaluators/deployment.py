@@ -78,8 +78,8 @@ class Pool:
     numbers: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
     known: Calibrated
-    network: tuple[Level, ...] = ()
-    tile: int | None = None
+    network: tuple[Level, ...]
+    tile: int | None
 
     def at(self, end: int) -> Pool:
         """The pool at the slow (0) or the fast end (1) of the published figures."""

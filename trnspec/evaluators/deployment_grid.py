@@ -82,7 +82,7 @@ class DeploymentGrid:
     system: LoweredSystem = field(repr=False)
     dims: Dimensions = field(repr=False)
     known: Calibrated
-    elsewhere: Calibrated | None = None
+    elsewhere: Calibrated | None
     hourly: float | None = None
     watts: float | None = None
     offset: int = 0

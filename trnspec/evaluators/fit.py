@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, TrnspecError
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.frameworks import ALLOCATED, Runtime
+from trnspec.perf.frameworks import Runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import RankMemory, inference_memory, on_device, training_memory
 from trnspec.perf.work.validity import check, check_context
@@ -63,7 +63,7 @@ class Demand:
     batch: int = 1
     context: int = 0
     prefill: int = 1
-    runtime: Runtime = ALLOCATED
+    runtime: Runtime
 
     def check(self, d: Dimensions, ranks: int | None) -> None:
         """Checks the layout for a model and a number of ranks.

@@ -243,7 +243,7 @@ class NodeProblem:
 
     node: Node[Any]
     problem: Problem
-    see: tuple[Location, ...] = ()
+    see: tuple[Location, ...]
 
 
 def build(

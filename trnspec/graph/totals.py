@@ -83,7 +83,7 @@ class Total:
     """
 
     terms: tuple[Term, ...]
-    qualifier: Qualifier = Qualifier.EXACT
+    qualifier: Qualifier
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:

@@ -48,7 +48,7 @@ class LoadResult:
     node: Node[Any] | None
     problems: tuple[Problem, ...]
     name: str
-    target: bool = True
+    target: bool
     plugin: str = ""
     layer: int = 0
     parts: tuple[LoadResult, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
@@ -34,7 +34,7 @@ class Selection:
     targets: tuple[str, ...]
     stdin: bool
     context: tuple[str, ...]
-    layers: Mapping[str, int] = field(factory=dict)
+    layers: Mapping[str, int]
 
 
 def listed(paths: Paths) -> list[str]:

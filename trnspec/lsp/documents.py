@@ -40,7 +40,7 @@ class Surroundings:
 
     results: Mapping[str, LoadResult] = field(repr=False)
     settings: Settings
-    warning: str = ""
+    warning: str
 
 
 @define

@@ -133,7 +133,7 @@ class Spans:
     """
 
     groups: tuple[tuple[str, tuple[tuple[int, float, float], ...]], ...]
-    idle: tuple[str, ...] = ()
+    idle: tuple[str, ...]
 
 
 @frozen

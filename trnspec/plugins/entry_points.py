@@ -31,8 +31,8 @@ class ImportOutcome:
     """The result of the import of an entry point: an object or an error, a :class:`TimeLimitError` among them."""
 
     seconds: float
-    value: Any = None
-    error: BaseException | None = None
+    value: Any
+    error: BaseException | None
 
     @property
     def is_late(self) -> bool:

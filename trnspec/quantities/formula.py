@@ -141,7 +141,7 @@ def evaluate(text: str, units: UnitTable = UNITS, *, exact: bool = False) -> Int
     return value
 
 
-def dimension(text: str, units: UnitTable = UNITS) -> Dimension | None:
+def dimension(text: str, units: UnitTable) -> Dimension | None:
     """The dimension of a formula in which one quantity alone has a unit, which is not a divisor; ``None`` for others.
 
     That of a clock rate is not known: it is multiplied with operations or bytes.

@@ -96,10 +96,10 @@ class Entry:
     node: Node[Any]
     file: str
     stated: tuple[DocumentValue, ...]
-    totals: tuple[DocumentValue, ...] = ()
-    prices: tuple[DocumentValue, ...] = ()
-    power: tuple[DocumentValue, ...] = ()
-    chosen: tuple[DocumentValue, ...] = field(default=(), repr=False)
+    totals: tuple[DocumentValue, ...]
+    prices: tuple[DocumentValue, ...]
+    power: tuple[DocumentValue, ...]
+    chosen: tuple[DocumentValue, ...] = field(repr=False)
 
     @property
     def values(self) -> tuple[DocumentValue, ...]:

@@ -193,7 +193,7 @@ class Query:
     """A kind, and optionally a condition on its documents."""
 
     kind: str
-    where: Condition | None = None
+    where: Condition | None
     text: str = field(default="", eq=False, repr=False)
     span: tuple[int, int] = _span()
 

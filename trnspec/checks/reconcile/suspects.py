@@ -229,7 +229,7 @@ FAR_BETTER = 10
 """Factor by which a claim is closer to a sum than the adopted figure, if the sum supports the claim."""
 
 
-def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key] = ()) -> Site:
+def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key]) -> Site:
     """The site of a failing relation that is doubted first where nothing else decides.
 
     A total is stated as a check.  Of a claim and the adopted figure it is the one whose source has the lower precedence:

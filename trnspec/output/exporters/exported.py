@@ -57,8 +57,8 @@ class Used:
     text: str
     of: str
     at: str
-    source: str = ""
-    as_of: str = ""
+    source: str
+    as_of: str
 
     def __str__(self) -> str:
         who = f"{self.source}, {self.as_of}" if self.source else "derived"

@@ -47,7 +47,7 @@ class LinkClass:
     title: str
     count: int
     rate: Fraction | None
-    per_chip: int | None = None
+    per_chip: int | None
 
     @property
     def label(self) -> str:
@@ -81,7 +81,7 @@ class LinkTable:
     per_server: int
     servers: int
     server: str
-    switches: tuple[str, ...] = ()
+    switches: tuple[str, ...]
 
     @property
     def chips(self) -> int:

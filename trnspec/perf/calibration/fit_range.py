@@ -155,11 +155,11 @@ class FittedRow:
     set: str
     model: str
     inputs: Mapping[str, float]
-    collective: str = ""
-    chip: str = ""
-    dtypes: tuple[str, ...] = ()
-    experts: bool | None = None
-    pools: bool = False
+    collective: str
+    chip: str
+    dtypes: tuple[str, ...]
+    experts: bool | None
+    pools: bool
     """Whether prompts were computed in a pool of their own."""
 
 

@@ -48,9 +48,9 @@ class ErrorInterval:
     high: float
     transfer: tuple[float, float]
     exponent: float
-    groups: tuple[ErrorGroup, ...] = ()
-    error: GroupError | None = None
-    other_chips: tuple[float, float] | None = None
+    groups: tuple[ErrorGroup, ...]
+    error: GroupError | None
+    other_chips: tuple[float, float] | None
 
     def of(self, scale: str, *, experts: bool | None = None, size: float = 0.0) -> ErrorInterval:
         """The interval of the nearest group of rows; the pooled one without such a group.

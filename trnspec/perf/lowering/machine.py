@@ -251,12 +251,12 @@ class LevelCosts:
     share: Number
     seconds_per_byte: Number
     hop: Number
-    step: Number = 0.0
-    reduces: Number = 0.0
-    unknown: Number = 0.0
-    chips_inside: Number = 1.0
-    chip_share: Number = 1.0
-    axes: tuple[TorusAxis, ...] = ()
+    step: Number
+    reduces: Number
+    unknown: Number
+    chips_inside: Number
+    chip_share: Number
+    axes: tuple[TorusAxis, ...]
 
 
 @frozen(kw_only=True)

@@ -57,7 +57,7 @@ def mean_read(limit: Number, plan: Deployment, buckets: Sequence[float]) -> Numb
 
 
 def compiled(
-    model: Transformer, plan: Deployment, contexts: Sequence[float] = (), batches: Sequence[float] = ()
+    model: Transformer, plan: Deployment, contexts: Sequence[float], batches: Sequence[float] = ()
 ) -> Deployment:
     """A deployment whose graphs are compiled for buckets.
 

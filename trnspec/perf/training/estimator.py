@@ -7,7 +7,7 @@ from attrs import evolve, field, frozen
 from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
+from trnspec.perf.frameworks import Runtime, runtime
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import LoweredSystem, Machine, machine
@@ -44,7 +44,7 @@ class Estimator:
     dtype: str
     machine: Machine = field(repr=False)
     ends: tuple[Machine, Machine] = field(repr=False)
-    runtime: Runtime = ALLOCATED
+    runtime: Runtime
 
     def step(self, layout: Layout) -> Step:
         """The time of one training step.

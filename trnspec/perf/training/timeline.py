@@ -107,7 +107,7 @@ class Timeline:
     chunks: int
     total: float
     starts: tuple[float, ...]
-    is_v_shaped: bool = False
+    is_v_shaped: bool
 
     def of(self, stage: int) -> list[Event]:
         """The events of a stage."""
@@ -152,10 +152,10 @@ class Passes:
     schedule: str
     stages: int
     microbatches: int
-    chunks: int = 1
+    chunks: int
     parts: Mapping[str, Sequence[Work]]
-    last: Mapping[str, Sequence[Work]] = field(factory=dict)
-    end: Sequence[Work] = ()
+    last: Mapping[str, Sequence[Work]]
+    end: Sequence[Work]
     shares: Sequence[float] = ()
 
     @property

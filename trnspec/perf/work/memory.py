@@ -60,9 +60,7 @@ class LayerActivations(NamedTuple):
     recomputed: Number
 
 
-def layer_activations(
-    d: Dimensions, layout: Layout, expert: Number = 0.0, runtime: Runtime = ALLOCATED
-) -> LayerActivations:
+def layer_activations(d: Dimensions, layout: Layout, expert: Number, runtime: Runtime = ALLOCATED) -> LayerActivations:
     """Bytes that one layer stores for one microbatch on one rank, and those that it holds while it is recomputed.
 
     Stored are inputs and dropout masks on the residual stream; queries, keys, values and the output of attention, for latent
