@@ -381,4 +381,5 @@ def evaluator(name: str) -> tuple[Evaluator, str]:
     if not isinstance(name, str) or name not in known:
         hint = did_you_mean(str(name), known) or f"known: {', '.join(known) or 'none'}"
         raise UsageError(f"there is no evaluator {name!r}; {hint}")
-    return known[name], registry.provider(known[name])
+    owner = next(p.name for p in registry.plugins if known[name] in p.evaluators)
+    return known[name], described_plugin(owner, registry.distributions.get(owner, ""))
