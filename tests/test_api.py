@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.programs import ROOT
-from trnspec.api import graph, load_documents, owners, registry, select, sweep, validate
+from trnspec.api import graph, load_documents, owners, registry, search, select, sweep, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
@@ -170,3 +170,9 @@ def test_a_sweep_has_a_row_for_each_value() -> None:
     assert len(sweep("roofline", on=["trainium1", "trainium2"]).rows) == 2
     with pytest.raises(UsageError, match="on has no values to sweep"):
         sweep("roofline", on=[])
+
+
+@pytest.mark.parametrize(("parts", "message"), [(0, "parts: a number of at least 1 is expected, not 0"), (1, "model")])
+def test_a_search_has_at_least_one_part(parts, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        search(parts=parts)

@@ -189,6 +189,16 @@ def test_the_device_that_is_there(torch):
     assert ("", "h200") == tuple(chip_of(everything(), device) for device in (CPU, GPU))
 
 
+@pytest.mark.parametrize(("status", "facts"), [(0, {"driver_version": "570.1", "clocks.max.sm": "1980 MHz"}), (1, {})])
+def test_facts_of_the_driver(torch, tmp_path, monkeypatch, status, facts):
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\necho '570.1, 1980 MHz'\nexit {status}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    torch.cuda.get_device_name.return_value, torch.version.cuda = "NVIDIA H200", "12.8"
+    found = device_of("cuda").facts
+    assert {"CUDA": "12.8", **facts} == {name: found[name] for name in found.keys() - {"PyTorch", "Python", "system"}}
+
+
 def test_the_shapes_are_those_of_models():
     """Projections and layers of Llama 3 8B and 70B."""
     matrices, layers = set(), set()

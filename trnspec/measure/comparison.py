@@ -81,8 +81,8 @@ def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[ComparedRows], li
             peak = system.rate(dtype_of(row["precision"], system)) * system.ranks_per_chip
         except TrnspecError as error:
             skipped.append(Skipped(row["id"], str(error)))
-            continue
-        shares.setdefault((row["op"], row["precision"]), []).append(float(row["tflops_per_chip"]) * 1e12 / peak)
+        else:
+            shares.setdefault((row["op"], row["precision"]), []).append(float(row["tflops_per_chip"]) * 1e12 / peak)
     return [
         ComparedRows(
             what=what, against="peak", precision=precision, rows=len(some), best=max(some), median=median(some)

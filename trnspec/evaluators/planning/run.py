@@ -7,6 +7,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from trnspec.evaluation.amounts import SECONDS
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.prices import HOUR, ChipPower, Rent
@@ -14,7 +15,7 @@ from trnspec.evidence import Evidence, UsedFigure
 from trnspec.perf.goodput import Goodput, ProductionFactor
 from trnspec.perf.work.layout import Layout
 
-DAY = 86400.0
+DAY = SECONDS["d"]
 """Seconds."""
 
 Objective = Literal["cost", "time", "chips", "energy"]

@@ -162,4 +162,4 @@ def _least_time(bound: Deployed, part: str) -> float:
     prompts = prefill(setup.model, plan, setup.pool.numbers, serving_of(bound.known))
     prompt = float(prompts.total) / (_PACKED * float(plan.pp)) if part != "decode" else 0.0
     decoded = (replica.output - 1.0) * min(step / n for n, step in enumerate(replica.steps.tolist(), 1))
-    return max(prompt, decoded if part != "prefill" else 0.0)
+    return prompt if part == "prefill" else max(prompt, decoded)
