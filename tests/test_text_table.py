@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 
 from trnspec import text_table
 from trnspec.errors import UsageError
-from trnspec.text_table import Column, Number, TextTable, columns_of, fit, folded, lines, padded, rendered, shown, table
+from trnspec.text_table import (
+    Column,
+    Number,
+    TextTable,
+    columns_of,
+    fit,
+    folded,
+    lines,
+    padded,
+    rendered,
+    shown,
+    table,
+    wrapped,
+)
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), max_size=40)
 
@@ -93,6 +106,17 @@ def test_wide_and_joining_characters() -> None:
     assert [columns_of(line.partition(end)[0]) for line, end in zip(made[2:], "xyz", strict=True)] == [6, 6, 6]
     assert (columns_of("日本"), columns_of("e\u0301"), columns_of("a\u200db")) == (4, 1, 2)
     assert padded("日", 4, right=True) == "  日"
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "width", "expected"),
+    [
+        ("hint: ", "one two three", 13, "hint: one two\n      three"), ("hint: ", "one two", 12, "hint: one\n      two"),
+        ("\u6ce8: ", "one two", 8, "\u6ce8: one\n    two"), ("note: ", "abcdef", 2, "note: abcd\n      ef"), ("note: ", "", 9, "note: "),
+    ],
+)  # fmt: skip
+def test_further_lines_are_indented(head, text, width, expected) -> None:
+    assert expected == wrapped(head, text, width)
 
 
 def test_wrapping_comes_before_hiding() -> None:
