@@ -1,14 +1,17 @@
 """The price that an evaluator computes with; rent and power of any number of servers, given or of the catalog."""
 
+import re
+
 import pytest
 
 import trnspec
+from tests.support.engine import everything
 from tests.support.tables import tables
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import Prices
 from trnspec.evaluators.prices import chip_power, hourly_price, purchases, rent, rented
-from trnspec.graph.quotes import chosen
+from trnspec.graph.quotes import chosen, quotes
 
 CATALOG = trnspec.load()
 TABLES = tables(__file__)
@@ -37,6 +40,24 @@ def test_unknown_price(server, given, known) -> None:
 
     assert "unknown-figure" == caught.value.reason
     assert known in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "number"), [("trn1.32xlarge", "spot", 6), ("p5en.48xlarge", "on-demand", None)]
+)
+def test_six_known_prices_are_listed(name, kind, number) -> None:
+    """All of the type, and one of each other type."""
+    server = everything().named(name)
+    known = [quote.type for quote in quotes(everything(), server)]
+    number = number or known.count(kind) + len({*known} - {kind})
+    with pytest.raises(RefusalError) as caught:
+        hourly_price(everything(), server, Prices(price_type=kind, region="moon-1"))
+    listed = str(caught.value).partition("; known: ")[2]
+
+    assert (6, [str(number - 6)] if number > 6 else []) == (
+        listed.count("USD/h"),
+        re.findall(r" and (\d+) more$", listed),
+    )
 
 
 def test_a_chip_is_not_rented() -> None:

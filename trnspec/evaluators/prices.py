@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import QuantityError, RefusalError, UsageError
-from trnspec.evaluation.amounts import spaced
+from trnspec.evaluation.amounts import SECONDS, spaced
 from trnspec.evaluation.questions import Prices, system_and_count
 from trnspec.evaluation.result import Assumption
 from trnspec.evidence import UsedFigure
@@ -25,7 +25,7 @@ from trnspec.quantities.quantity import Interval, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import short_repr
 
-HOUR = 3600.0
+HOUR = SECONDS["h"]
 """Seconds."""
 
 PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
