@@ -47,23 +47,41 @@ def test_batches_of_the_processor(seconds):
 
 
 @pytest.mark.parametrize(
-    ("effort", "each", "calls", "batches"),
-    [(Effort(), 1e-3, 5, 15), (QUICK, 1e-3, 1, 3), (Effort(), 0.0, MOST_CALLS, 15)],
+    ("effort", "each", "warmup", "calls", "batches"),
+    [(Effort(), 1e-3, 5, 5, 15), (QUICK, 1e-3, 1, 1, 3), (Effort(), 0.0, 5, MOST_CALLS, 15)],
 )
-def test_the_calls_of_a_batch(seconds, effort, each, calls, batches):
+def test_the_calls_of_a_batch(seconds, effort, each, warmup, calls, batches):
+    made = []
+
     def call() -> None:
+        made.append(each)
         seconds[0] += each
 
     found = measured(call, CPU, effort)
     assert (calls, batches, pytest.approx(each)) == (found.calls, found.batches, found.seconds)
+    assert warmup + 1 + batches * calls == len(made)
 
 
 def test_batches_of_a_gpu(torch):
     """Events state milliseconds; the device is waited for before the first batch and in each."""
-    torch.cuda.Event.return_value.elapsed_time.return_value = 4.0
-    found = measured(lambda: None, GPU, Effort(warmup=1, batches=3, least=8e-3))
-    assert (2, pytest.approx(2e-3), 5) == (found.calls, found.seconds, torch.cuda.synchronize.call_count)
-    assert {"enable_timing": True} == torch.cuda.Event.call_args.kwargs
+    now = [0.0]
+
+    class Event:
+        def __init__(self, *, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            self.at = now[0]
+
+        def elapsed_time(self, end):
+            return end.at - self.at
+
+    def call() -> None:
+        now[0] += 2.0
+
+    torch.cuda.Event = Event
+    found = measured(call, GPU, Effort(warmup=1, batches=3, least=8e-3))
+    assert (4, pytest.approx(2e-3), 5) == (found.calls, found.seconds, torch.cuda.synchronize.call_count)
 
 
 @pytest.mark.parametrize("device", [CPU, GPU])

@@ -3,6 +3,7 @@
 import csv
 from math import prod
 
+import numpy as np
 import pytest
 
 from tests.support.programs import Here
@@ -58,6 +59,30 @@ def test_a_layer(device):
     assert kept[1] == pytest.approx(2.0 * kept[0], rel=0.1)
     matrices = sum(w.numel() for w in weights.all if w.dim() == 2)
     assert 2.0 * 32 * matrices + 2.0 * 32 * 33 * 64 == layer.flops(one)
+
+
+def test_the_computation_of_a_layer(device):
+    """The same as in NumPy: norm, causal attention of groups of heads, and a gated network, each added to its input."""
+    one = Layer(batch=2, seq=5, hidden=32, heads=4, kv_heads=2, width=24)
+    weights = layer._LayerWeights(one, device, "fp32")
+    x = torch.randn(one.batch, one.seq, one.hidden)
+    qkv, out, up, down = (w.detach().double().numpy() for w in weights.all[:4])
+
+    def normed(a):
+        return a / np.sqrt((a * a).mean(-1, keepdims=True))
+
+    def heads(a, number):
+        return a.reshape(one.batch, one.seq, number, 8).repeat(one.heads // number, axis=2).transpose(0, 2, 1, 3)
+
+    y = x.double().numpy()
+    q, k, v = np.split(normed(y) @ qkv.T, [32, 48], axis=-1)
+    scores = heads(q, 4) @ heads(k, 2).swapaxes(-1, -2) / np.sqrt(8.0)
+    shares = np.where(np.tril(np.ones((one.seq, one.seq))), np.exp(scores), 0.0)
+    attended = shares / shares.sum(-1, keepdims=True) @ heads(v, 2)
+    y = y + attended.transpose(0, 2, 1, 3).reshape(y.shape) @ out.T
+    gate, wide = np.split(normed(y) @ up.T, 2, axis=-1)
+    expected = y + (gate / (1.0 + np.exp(-gate)) * wide) @ down.T
+    np.testing.assert_allclose(weights.forward(x).detach().numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_collectives_between_two_processes(device):

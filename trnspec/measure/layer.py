@@ -67,7 +67,7 @@ def layers(device: Device, shapes: Shapes) -> Iterator[Cells]:
         whole = measured(both, device, shapes.effort)
         backward = Timing(
             seconds=max(whole.seconds - forward.seconds, 0.0), low=max(whole.low - forward.high, 0.0),
-            high=max(whole.high - forward.low, 0.0), calls=whole.calls, batches=whole.batches,
+            high=whole.high - forward.low, calls=whole.calls, batches=whole.batches,
         )  # fmt: skip
         peak = _peak(device, both)
         saved = _saved(weights, x)
