@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -161,9 +162,6 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str,
                     formatter.write(f"{indent}{line}\n")
 
 
-_WHOLE = 1000
-"""More characters than the first sentence of any command has."""
-
 _MOST_EXAMPLES = 4
 """Commands of a group of which ``--help`` of the group has an example."""
 
@@ -187,7 +185,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its full first sentence, and the first example of some of them."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None and not one.hidden]
+        rows = [
+            (name, one.get_short_help_str(sys.maxsize)) for name, one in commands if one is not None and not one.hidden
+        ]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
