@@ -22,7 +22,7 @@ def test_numbers_are_those_of_the_commands(plans, here) -> None:
             assert any({cell for cell in row if cell != "-"} <= found for found in cells), (case.id, row)
         printed = here(*args, "--format", "json").data["tables"][0]
         at = printed["columns"].index("system")
-        assert [row[0] for row in case.rows] == [row[at] for row in printed["rows"]][: len(case.rows)]
+        assert [row[0] for row in case.rows] == [row[at] for row in printed["rows"]][:8]
 
 
 def test_selects_choose_a_case(opened, plans) -> None:
