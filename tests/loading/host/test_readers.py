@@ -29,6 +29,7 @@ def gpus(inner: str, doctype: str = "") -> str:
 
 
 ONE = '[\n {"neuron_device": 0, "nc_count": 2},\n {"neuron_device": 1,\n  "nc_count": %s}\n]\n'
+LIST = "TRN103 wrong-type: expected a list of devices, found "
 COUNT = "TRN103 wrong-type: nc_count of entry 2: expected a whole number, found "
 KEYS = "TRN102 missing-field: entry 1 has no neuron_device; it has the keys "
 LAUGHS = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
@@ -38,11 +39,12 @@ OUTSIDE = '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/hostname">]>\n'
 @pytest.mark.parametrize(
     ("raw", "line", "code"),
     [
-        ("", 1, "TRN013"), (b"\n\xff]", 2, "TRN002"), ('[\n{"neuron_device": 0,}]', 2, "TRN004"),
+        ("", 1, "TRN013"), (b"\n\xff]", 2, "TRN002 wrong-encoding: byte 2 is not UTF-8"), ('[\n{"neuron_device": 0,}]', 2, "TRN004"),
         ('[\n{"neuron_device": 0', 2, "TRN004"), ('[{"neuron_device": 0},\n{"neuron_device": 0}]', 2, "TRN005"),
         ('[{"neuron_device": 0,\n"neuron_device": 1}]', 2, "TRN005"), ("[" * 100_000, 1, "TRN011"),
         ('[{"neuron_device": NaN}]', 1, "TRN010"), ('[{"neuron_device": ' + "9" * 5000 + "}]", 1, "TRN010"),
-        ("{}", 1, "TRN103"), ("[]", 1, "TRN103"), ("[1]", 1, "TRN103"), ('[\n{"nc_count": 2}]', 2, "TRN102"),
+        ("{}", 1, f"{LIST}an object; "), ("[]", 1, f"{LIST}an empty list; "), ('"a"', 1, f'{LIST}"a"; '),
+        ("[1]", 1, "TRN103 wrong-type: expected an object for device 0, found 1"), ('[\n{"nc_count": 2}]', 2, "TRN102"),
         (ONE % f'"{"t" * 38}"', 4, f'{COUNT}"{"t" * 38}"'), (ONE % f'"{"t" * 39}"', 4, f'{COUNT}"{"t" * 35}...'),
         (ONE % "{}", 4, f"{COUNT}an object"), (ONE % "[]", 4, f"{COUNT}a list"), (ONE % "true", 4, "TRN103"),
         (ONE % "-1", 4, "TRN106"), (ONE % "2.5", 4, "TRN103"), (ONE % "1e400", 4, "TRN103"),
@@ -75,7 +77,7 @@ def test_size_is_limited(tmp_path) -> None:
     (tmp_path / "big").write_bytes(bytes(2**24 + 9))
     source = HostText.read(str(tmp_path / "big"))
 
-    assert 2**24 + 1 == len(source.raw)
+    assert (2**24 + 1, 2**24) == (len(source.raw), len(HostText("f", b"x" * 2**24).text()))
     with pytest.raises(UsageError, match=":1: error TRN012 excessive-size: more than 16 MiB"):
         source.text()
 
