@@ -151,9 +151,7 @@ def test_a_catalog_replaces_the_shipped_one(here) -> None:
     (folder / "links" / "again.yaml").write_text(text)
     found = here("validate", "--catalog", "mine", "--format", "json").data["diagnostics"]
 
-    assert {("mine/links/efa.yaml", "TRN204"), ("mine/links/again.yaml", "TRN205")} == {
-        (d["file"], d["code"]) for d in found
-    }
+    assert [("mine/links/again.yaml", "TRN205")] == [(d["file"], d["code"]) for d in found]
 
 
 def test_catalogs_of_plugins_are_checked(tmp_path) -> None:

@@ -259,7 +259,7 @@ def check(
     graph, diagnostics = link(results)
     # The findings on other documents are not reported, unless they point into a target.
     whole = all(r.target for r in results)
-    names = {node.name for node in graph if node.target} | {r.name for r in results if r.target and r.node is None}
+    names = {node.name for node in graph if node.target} | {n for n, file in graph.broken.items() if file in targets}
     scoped = graph if whole else graph.focused_on(names)
     with extra_hypotheses(registry.explanations):
         diagnostics += run(rules, scoped, registry)

@@ -190,28 +190,18 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
         if tokens and tpot and batch and tokens > 1.1 * batch * 1000.0 / tpot:
             message = f"out_tok_s {tokens:,.6g} is more than {batch:g} requests of {tpot:g} ms per token give"
             yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")
-        for column, value, expected, unit in _derived(row, node.spec, graph):
-            if value and expected and not 1 / _FAR <= value / expected <= _FAR:
-                message = f"{column} is {value:,.6g}, but the other columns of the row give {expected:,.4g} {unit}"
-                yield of.finding(row, column, message, "one of them is misread, or has another unit")
-
-
-def _derived(row: MeasuredRow, spec: Measurements, graph: Graph) -> Iterator[tuple[str, float | None, float, str]]:
-    """The rates of a row that follow from others, with what follows: definitions differ by a factor of two or so."""
-    size, time, ranks = (number_in(row, c) for c in ("size_bytes", "time_us", "n_ranks"))
-    ranks = ranks or number_in(row, "n_chips") or 0.0
-    rate = number_in(row, "busbw_GBps")
-    if size and time and ranks > 1.0 and rate and rate >= _ROUNDED_AWAY:
-        rounds = 2.0 if row.cells.get("collective") == "all_reduce" else 1.0
-        yield "busbw_GBps", rate, rounds * (ranks - 1.0) / ranks * size / time / 1e3, "GB/s"
-    share, rate = number_in(row, "mfu_pct"), number_in(row, "tflops_per_chip")
-    bound = _peak(graph, spec.hardware, row, None)
-    if share and share <= 100.0 and rate and bound is not None and rate * 1e12 <= bound[0]:  # or else TRN704
-        yield "mfu_pct", share, rate * 1e14 / bound[0], "%"
+        size, time, busbw = (number_in(row, c) for c in ("size_bytes", "time_us", "busbw_GBps"))
+        ranks = number_in(row, "n_ranks") or chips_ or 0.0
+        if size and time and busbw and busbw >= _ROUNDED_AWAY and ranks > 1.0:
+            rounds = 2.0 if row.cells.get("collective") == "all_reduce" else 1.0
+            expected = rounds * (ranks - 1.0) / ranks * size / time / 1e3
+            if not 1 / _FAR <= busbw / expected <= _FAR:
+                message = f"busbw_GBps is {busbw:,.6g}, but size_bytes and time_us give {expected:,.4g} GB/s"
+                yield of.finding(row, "busbw_GBps", message, "one of them is misread, or has another unit")
 
 
 _FAR = 3.0
-"""The factor by which a rate differs from what follows from others if a unit, a digit or a column is wrong."""
+"""The factor by which a bus bandwidth differs from what tools compute if a unit, a digit or a column is wrong."""
 
 _ROUNDED_AWAY = 0.05
 """The bus bandwidth [GB/s] below which the two decimals of tools have one digit at most."""

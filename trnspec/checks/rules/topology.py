@@ -81,7 +81,8 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if any(lost[: len(path)] == path for lost in node.document.rejected):
             continue
         if isinstance(built, str):
-            yield Finding(path, f"the topology of {node.name} cannot be built: {built}", f"see {dotted(path)}")
+            message, hint = f"the topology of {node.name} cannot be built: {built}", f"see {dotted(path)}"
+            yield Finding(path, message, hint, tuple(_count_places(node, graph)))
             continue
         if built.nodes != members:
             hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
@@ -134,9 +135,9 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     fabric: Fabric | None = getattr(node.spec, "fabric", None)
     outer: Fabric | None = getattr(node.spec, "between_servers", None)
-    if fabric is None or fabric.links_per_chip is None or (outer is not None and outer.links_per_chip is None):
+    if fabric is None or fabric.links_per_chip is None or node.document.damages(_BETWEEN[:2]):
         return
-    if node.document.damages(_BETWEEN[:2]):
+    if outer is not None and outer.links_per_chip is None:
         return
     links, more = fabric.links_per_chip, (None if outer is None else outer.links_per_chip) or 0
     for path, topology, members in _topologies(node, graph):
@@ -152,7 +153,8 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             hint = (
                 f"write {most}, or correct the topology" if not more else "correct one of the counts, or the topology"
             )
-            see = (at(node, _PATH, text=str(topology.shape)),)
+            see: tuple[Location, ...] = (at(node, _PATH, text=str(topology.shape)),)
+            see += (at(node, (*_BETWEEN[:2], "links_per_chip")),) if more else ()
             yield Finding(("spec", "fabric", "links_per_chip"), message, hint, see)
 
 
