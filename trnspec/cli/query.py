@@ -118,7 +118,7 @@ def _printed(result: Result[DocumentView]) -> TextTable:
     for i, name in enumerate(result.columns):
         column, values, _ = figure_column(name, [_displayed(row[i]) for row in result.cells])
         wrap = i > 0 and not column.right
-        columns.append(Column(column.name, right=column.right, wrap=wrap, keep=i == 0, key=name))
+        columns.append(Column(column.name, right=column.right, wrap=wrap, key=name))
         cells.append(values)
     return table(columns, list(zip(*cells, strict=True)), "--columns")
 
