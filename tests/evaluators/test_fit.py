@@ -8,11 +8,12 @@ from attrs import evolve
 import trnspec
 from trnspec.evaluators.fit import Capacity, Demand, nearest, neighbors
 from trnspec.model.transformers.counting import dimensions
+from trnspec.perf.frameworks import ALLOCATED
 from trnspec.perf.work.layout import Layout
 
 MODEL = dimensions(trnspec.load().graph.named("qwen3-30b-a3b").spec)
 LAYOUT = Layout(dp=64, seq=8192, global_batch=512, microbatch=8, fused_loss=False)
-DEMAND = Demand(mode="training", layout=LAYOUT)
+DEMAND = Demand(mode="training", layout=LAYOUT, runtime=ALLOCATED)
 
 
 def test_twelve_layouts_are_returned_the_nearest_first() -> None:

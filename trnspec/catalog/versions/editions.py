@@ -68,7 +68,7 @@ class Edition:
     sha256: str
     made_of: Mapping[str, int]
     documents: tuple[Mapping[str, Any], ...]
-    audit: Mapping[str, int] | None
+    audit: Mapping[str, int] | None = None
 
     __repr__ = short_repr
 
