@@ -91,7 +91,7 @@ class Presence:
 
     kind: str
     name: str
-    reason: str
+    reason: str = ""
 
     __repr__ = short_repr
 
