@@ -30,10 +30,11 @@ def test_none_where_one_cannot_be(tmp_path, blocked) -> None:
     """The last file cannot be written: a folder has its name, or a file is where its folder should."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "old").write_bytes(b"before")
-    with pytest.raises(OSError, match=r"folder|old"):
+    with pytest.raises(OSError, match=r"folder|old") as caught:
         write({tmp_path / "new": b"new", tmp_path / "old": b"after", tmp_path / blocked: b"never"})
 
     assert {"old": b"before"} == everything(tmp_path)
+    assert caught.value.errno == {"folder": errno.EISDIR}.get(blocked, errno.EEXIST)
 
 
 def test_permissions(tmp_path) -> None:
@@ -187,8 +188,10 @@ def test_one_process_at_a_time(tmp_path) -> None:
     fcntl = pytest.importorskip("fcntl")
     holder = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)
-    with pytest.raises(TimeoutError, match="another process"), locked(tmp_path, 0.1):
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match="another process") as caught, locked(tmp_path, 0.1):
         pass
+    assert (errno.ETIMEDOUT, True) == (caught.value.errno, time.monotonic() - begin >= 0.1)
     os.close(holder)
     with locked(tmp_path, 0.1):
         pass

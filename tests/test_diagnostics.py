@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import ROOT
 from trnspec import errors
-from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest, unknown_name
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest, read_page, unknown_name
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
 from trnspec.yaml import Place
 
@@ -46,7 +46,18 @@ def test_findings_are_in_reading_order():
         diagnostic(line=10, column=2, code="TRN102", text="a"),
         diagnostic(file="b.yaml", line=1),
     ]
-    assert list(Report(tuple(reversed(ordered))).diagnostics) == ordered
+    report = Report(tuple(reversed(ordered)))
+    assert list(report.diagnostics) == ordered
+    assert report.lines() == {("TRN901", 0), ("TRN101", 2), ("TRN101", 10), ("TRN102", 10), ("TRN101", 1)}
+    assert (report.files, report.waived, report.accepted) == (0, 0, 0)
+
+
+def test_a_page_has_the_form_of_a_docstring(tmp_path):
+    """A section is indented below its heading, without a blank line; a fenced line that looks like a heading is none."""
+    page = "---\nname: x\nseverity: error\n---\n\nA sentence:\n\n    code\n\n## Why\n\nText.\n\n```yaml\n## no: heading\n```\n"
+    (tmp_path / "X.md").write_text(page)
+    text = "A sentence:\n    code\n\nWhy:\n    Text.\n\n    ```yaml\n    ## no: heading\n    ```"
+    assert read_page(tmp_path / "X.md") == ({"name": "x", "severity": "error"}, text)
 
 
 @given(st.permutations([diagnostic(f, file=g, line=n) for f in ("A1", "B2") for g in ("a", "b") for n in (0, 1, 2)]))
@@ -70,7 +81,7 @@ def test_when_a_report_is_fine(severities, ok):
         ("bandwith", ["bandwidth", "capacity"], ["bandwidth"]),
         ("TRAINIUM", ["trainium", "Inferentia"], ["trainium"]),
         ("chip", ["Chip", "chips", "link"], ["Chip", "chips"]), ("x", ["bandwidth"], []), ("x", [], []),
-        ("", ["a"], []), ("aaaa", ["aaab", "aaac", "aaad", "aaae"], 3),
+        ("", ["a"], []), ("tr", ["trn2.48xlarge"], ["trn2.48xlarge"]), ("aaaa", ["aaab", "aaac", "aaad", "aaae"], 3),
         ("trn2", ["trainium2", "u-trn2x64", "trn2u.48xlarge", "trn2-ultraserver", "trn2.48xlarge"], ["trn2.48xlarge", "trn2-ultraserver", "trn2u.48xlarge"]),
         ("llama-3", ["llama-2-13b", "llama-3.1-70b", "llama-3-8b"], ["llama-3-8b", "llama-3.1-70b", "llama-2-13b"]),
         ("Trn2", ["TRN2.48xlarge", "trainium2"], ["TRN2.48xlarge", "trainium2"]), ("b", ["bandwidth"], []),

@@ -46,7 +46,18 @@ def test_classes_of_a_ranking() -> None:
 )
 def test_how_far_outside(outside, text) -> None:
     assert text == str(outside)
-    assert isinstance(outside.value, str) is (outside.factor == 1.0)
+    is_text = isinstance(outside.value, str)
+    assert is_text is (outside.factor == 1.0)
+    assert is_text is Evidence(kind="extrapolated", reason="", outside=(outside,)).is_elsewhere
+
+
+def test_an_estimate_without_a_near_row_is_extrapolated() -> None:
+    far = (Outside(input="tp", value=1, low=24, high=32, factor=24.0),)
+    for kind in KINDS:
+        each = Evidence(kind=kind, reason="fitted")
+        assert each is each.without_row(())
+        found = each.without_row(far)
+        assert (("extrapolated", far) if kind == "estimate" else (kind, ())) == (found.kind, found.outside)
 
 
 def test_errors_of_a_group() -> None:

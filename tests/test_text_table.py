@@ -123,7 +123,11 @@ def test_wrapping_comes_before_hiding() -> None:
     found = table([Column("a"), Column("b", wrap=True), Column("c")], [("x x x x xx", "one two three four", "y" * 10)])
 
     assert fit(found, 40).hidden == ()
+    many = table([Column(name * 10) for name in "abcd"], [])
+    assert lines(many, 40)[3:] == ["hidden columns: dddddddddd (use --format", "csv or a wider terminal)"]
     assert lines(found, 34)[2:] == ["x x x x xx  one two     yyyyyyyyyy", "            three four"]
+    assert lines(table([Column("a"), Column("two\nlines")], []), 80) == ["   two", "a  lines", "-  -----"]
+    assert lines(table([Column("x", wrap=True)], [[" " * 30]]), 20) == ["x", "-" * 10, ""]
     assert fit(found, 24).hidden == ("c",)
     assert " ".join(lines(found, 24)).endswith("hidden columns: c (use --format csv or a wider terminal)")
 
