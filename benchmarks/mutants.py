@@ -5,8 +5,8 @@
 Draws modules of the packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  It meets the tests of its module first,
 ``tests/PACKAGE/test_MODULE*.py``, then those of its folder and of its package, then tests of other packages that import
-it and tests of the modules that import it, directly or through others, nearest first, and last the slow tests of its
-module and of callers, those of its package first.  A mutant survives if all of them pass.  A test that takes more than
+it and tests of the modules that import it, directly or through others: those that name the changed function first, then
+the nearest; and last the slow tests of its module and of callers, those of its package first.  A mutant survives if all of them pass.  A test that takes more than
 ``MOST_SECONDS`` fails.  At the end, the tests that failed must pass without a mutation, within the same time.  The same
 seed draws the same mutants of the same code.
 
@@ -190,7 +190,10 @@ def importing() -> dict[str, list[str]]:
     """The files of tests that import each module, or a name of it; not those of the manual, which run for minutes."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in sorted({*(ROOT / "tests").rglob("test_*.py")} - {*(ROOT / "tests" / "docs").iterdir()}):
-        imports = re.findall(r"^ *from (trnspec[\w.]*) import (\([^)]*|.*)", file.read_text("utf-8"), re.MULTILINE)
+        text = file.read_text("utf-8")
+        imports = re.findall(r"^ *from (trnspec[\w.]*) import (\([^)]*|.*)", text, re.MULTILINE)
+        if re.search("^ *import trnspec$", text, re.MULTILINE):
+            imports.append(("trnspec.api", ""))  # the package passes its functions on
         for package, names in imports:
             for name in {package, *(f"{package}.{n}" for n in re.findall(r"\w+", names))}:
                 found[name].append(str(file.relative_to(ROOT)))
@@ -210,9 +213,24 @@ def callers_tests(module: str) -> list[str]:
     return [t for t in found if t not in own_tests(module)]
 
 
-def stages(module: str) -> Iterator[list[str]]:
-    """The arguments of pytest with which a mutant of a module meets its tests, one after another, none twice."""
-    own, package, callers = own_tests(module), package_of(module), callers_tests(module)
+def changed_names(mutant: Mutant) -> set[str]:
+    """The names of the functions and classes that contain the change."""
+    inside = (
+        node.name
+        for node in ast.walk(ast.parse(mutant.original))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.lineno <= mutant.line <= (node.end_lineno or 0)
+    )
+    return {*inside}
+
+
+def stages(mutant: Mutant) -> Iterator[list[str]]:
+    """The arguments of pytest with which a mutant meets its tests, one after another, none twice."""
+    module, names = mutant.module, changed_names(mutant)
+    own, package = own_tests(module), package_of(module)
+    # The nearest stay first among those that name what has changed, and among the others.
+    callers = sorted(
+        callers_tests(module), key=lambda file: names.isdisjoint(re.findall(r"\w+", (ROOT / file).read_text("utf-8")))
+    )
     if own:
         yield own
     if (ROOT / package).is_dir():
@@ -327,7 +345,7 @@ class Copy:
         try:
             file.write_text(mutant.code, "utf-8")
             compiled.unlink(missing_ok=True)
-            if all(self.passes(arguments) for arguments in stages(mutant.module)):
+            if all(self.passes(arguments) for arguments in stages(mutant)):
                 return None
             return self.failed.read_text("utf-8").splitlines()
         finally:

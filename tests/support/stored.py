@@ -122,9 +122,9 @@ def in_texts(*data: Any) -> str:
     )
 
 
-def words(*data: Any) -> str:
-    """A checksum of the texts in plain data, without the numbers in them."""
-    return f"{zlib.crc32(NUMBER.sub('#', chr(10).join(texts(data))).encode()):08x}"
+def words(data: Any) -> str:
+    """A checksum of plain data as JSON, without its numbers."""
+    return f"{zlib.crc32(NUMBER.sub('#', json.dumps(data, ensure_ascii=False, default=str)).encode()):08x}"
 
 
 def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
@@ -146,7 +146,7 @@ def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
     plain = found.to_dict()
     shown = ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck")
     yield "texts", in_texts(*(plain[name] for name in shown))
-    yield "words", words(*(plain[name] for name in shown))
+    yield "words", words(plain)
 
 
 def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
