@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec import Graph, Interval, Quantity, Ref
-from trnspec.graph.graph import figure_at
 from trnspec.model.core import Core
 from trnspec.model.document_text import document_text
 from trnspec_ec2.comparing import chip_named
@@ -117,7 +116,8 @@ class _Drafter:
         type_, device = next(((t, d) for t, d in places if not d.is_part), places[0])
         known = chip_named(self.graph, device)
         if known is not None:
-            return _NamedChip(known.name, figure_at(known, ("spec", "memory", "capacity")).interval)
+            memory = known.spec.memory  # an announced chip may have none
+            return _NamedChip(known.name, None if memory is None else memory.capacity.interval)
         name = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
         sizes = {d.data.get("MemoryInfo", {}).get("SizeInMiB") for _, d in places if not d.is_part}
         if not name:
