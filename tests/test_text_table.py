@@ -190,6 +190,21 @@ def test_csv() -> None:
     ]  # fmt: skip
 
 
+def test_html() -> None:
+    """Headings reach over all columns; markup of a cell is text."""
+    made = text_table.html(table(["a", Column("n", right=True)], ["one", ("<b>", Fraction(3))]))
+
+    assert made.splitlines() == [
+        "<table>",
+        '<thead><tr><th style="text-align: left">a</th><th style="text-align: right">n</th></tr></thead>',
+        "<tbody>",
+        '<tr><th colspan="2" style="text-align: left">one</th></tr>',
+        '<tr><td style="text-align: left">&lt;b&gt;</td><td style="text-align: right">3</td></tr>',
+        "</tbody>",
+        "</table>",
+    ]
+
+
 def test_json() -> None:
     text = '{\n  "version": 1,\n  "rows": [\n    {\n      "n": "\u00e9"\n    }\n  ]\n}\n'
     assert text == text_table.json(table(["n"], [("\u00e9",)]))

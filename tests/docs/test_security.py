@@ -4,6 +4,7 @@ from tests.support.programs import ROOT
 from trnspec.catalog.frames import SQL_MEMORY, SQL_RESULT, SQL_SECONDS
 from trnspec.checks.rules import topology
 from trnspec.cli import eval as eval_
+from trnspec.evaluators.planning import training
 from trnspec.loading import measured, settings
 from trnspec.loading.schema import check
 from trnspec.model.annotations import MOST_PATHS
@@ -28,6 +29,7 @@ LIMITS = {
     "links of an exported fabric": f"{link_table.MOST_LINKS:,}",
     "chips of a diagram": f"{svg.MOST:,}",
     "ranks of a group, of a fabric": f"{groups.MOST_RANKS:,}, {groups.MOST_FABRIC_RANKS:,}",
+    "chips of a training plan without a count": f"{training.MOST_CHIPS:,}",
     "combinations of a sweep with one evaluation each": f"{eval_.MOST:,}",
     "SQL": f"SELECT; {SQL_SECONDS:g} s, {SQL_MEMORY} MB, a result of {SQL_RESULT} MB",
     "import of a plugin": f"{discovery.SECONDS:g} s (`TRNSPEC_PLUGIN_SECONDS`)",

@@ -146,7 +146,9 @@ def test_plugins_are_chosen_by_name(site) -> None:
     site.add("bad", "raise ValueError")
     left = {"bad": "left-out", "one": "ok", "two": "left-out"}
 
-    assert left == {n: r["status"] for n, r in records(site, "--plugin", "one").items()}
+    found = records(site, "--plugin", "one")
+    assert left == {n: r["status"] for n, r in found.items()}
+    assert {"bad", "two"} == {n for n, r in found.items() if r["seconds"] == 0}
     assert left == {n: r["status"] for n, r in records(site, TRNSPEC_PLUGINS="one").items()}
 
 

@@ -19,7 +19,7 @@ from trnspec.evaluators.planning.deployments import Deployed, Reason, TimeErrors
 from trnspec.evaluators.planning.distribution import Distribution
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, RequestLimits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
-from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion
+from trnspec.evaluators.planning.serving import FleetProblem, PlanServingQuestion, rank
 from trnspec.evaluators.planning.sizes import _with_systems, chips_interval, sized
 from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
@@ -201,6 +201,10 @@ def test_limits(prompt, step, load, ttft, tpot) -> None:
     assert limits.excess(plan.state) == max(times)
     assert limits.met(plan.state) is (max(times) <= 1.0)
     assert limits.met(None) is False
+    exact = RequestLimits(ttft=plan.state.ttft(90.0), tpot=plan.state.tpot(90.0), percentile=90.0)
+    assert exact.met(plan.state)
+    assert not evolve(exact, ttft=math.nextafter(exact.ttft, 0.0)).met(plan.state)
+    assert not evolve(exact, tpot=math.nextafter(exact.tpot, 0.0)).met(plan.state)
     assert plan.risk(limits) == max(times)
     assert plan.probability(limits, LENGTHS) is None
 
@@ -249,6 +253,28 @@ def test_cost_and_energy_of_tokens() -> None:
     assert plan.costs(90.0, 50) == (tpot, plan.million_tokens(50), plan.million_tokens_energy(50), None)
     assert plain.costs(90.0, 50) == (tpot, None, None, 8.0)
     assert (plain.hourly, plain.watts, plain.million_tokens(50), plain.million_tokens_energy(50)) == (None,) * 4
+
+
+def test_the_order_of_plans() -> None:
+    """By the objective; without a price or a power after others, and bounds last."""
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
+    limits = RequestLimits(ttft=1.0, tpot=1.0, percentile=90.0)
+    plans = {}
+    for name, chips, hourly, watts in (
+        ("a", 8.0, 2.0, 3.0),
+        ("b", 8.0, 3.0, 2.0),
+        ("c", 4.0, None, None),
+        ("d", 2.0, 1.0, 1.0),
+    ):
+        known = [type("Priced", (), {"hourly": hourly, "watts": watts})()] if hourly else ()
+        evidence = Evidence(kind="ideal" if name == "d" else "estimate", reason="")
+        plans[name] = fleet_plan(fleet, 2.0, chips=chips, rents=known, powers=known, evidence=evidence)
+    ordered = {
+        objective: "".join(sorted(plans, key=lambda name: rank(plans[name], objective, limits, LENGTHS)))
+        for objective in ("cost", "chips", "energy")
+    }
+
+    assert ordered == {"cost": "abcd", "chips": "cabd", "energy": "bacd"}
 
 
 # Fleets that are sized by the simulation.

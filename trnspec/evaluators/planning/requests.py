@@ -91,7 +91,7 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
     if own is None:
         raise UsageError(f"rate: requests per second are expected, since {file} has no column arrival")
     return Lengths(
-        isl=max(1, round(isl)),
+        isl=round(isl),
         osl=max(2, round(osl)),
         prompts=tuple(ordered[int((i + 0.5) / SAMPLES * len(ordered))] for i in range(SAMPLES)),
         longest=max(isl + osl for isl, osl, _ in rows),
