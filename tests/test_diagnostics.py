@@ -1,7 +1,5 @@
 """trnspec.diagnostics and trnspec.errors: the order of findings, what they count for, and suggestions."""
 
-from importlib.util import find_spec
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,11 +119,12 @@ def test_errors_derive_from_builtin_exceptions():
     assert not isinstance(UsageError("x"), (ValueError, KeyError))
 
 
+@pytest.mark.parametrize("installed", [True, False])
 @pytest.mark.parametrize("plugin", ["trnspec-inferentia", "trnspec-nvidia"])
-def test_systems_of_a_plugin_name_it_unless_it_is_installed(plugin: str) -> None:
+def test_systems_of_a_plugin_name_it_unless_it_is_installed(plugin: str, installed: bool, monkeypatch) -> None:
     package = plugin.replace("-", "_")
     catalog = ROOT / "plugins" / plugin / "src" / package / "catalog"
     names = [f.stem for folder in ("chips", "servers", "ultraservers") for f in catalog.glob(f"{folder}/*.yaml")]
-    installed = find_spec(package) is not None
+    monkeypatch.setattr("importlib.util.find_spec", {package: "found" if installed else None}.__getitem__)
     assert names
     assert {name for name in names if (f"pip install {plugin}" in in_plugin(name)) is installed} == set()

@@ -191,6 +191,8 @@ def test_short_repr() -> None:
 
     assert repr(Thing("x")) == "Thing(name='x')"
     assert repr(Thing("x", (1, 2, 3, 4), "n", 7)) == "Thing(name='x', items=(1, 2, 3, ...), note='n')"
+    assert repr(Thing("x", ((1, (2, (3,))),), "n")) == "Thing(name='x', items=((1, (...)),), note='n')"
+    assert repr(Thing("x", (), "n")) == "Thing(name='x', note='n')"
     assert len(repr(Thing("x" * 500, tuple(range(500)), "y" * 500))) <= LIMIT
 
 

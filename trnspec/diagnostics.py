@@ -240,7 +240,7 @@ def in_plugin(name: str) -> str:
 
 _SYSTEMS = {
     "trnspec-inferentia": re.compile(r"inf[12]\b|inferentia"),
-    "trnspec-nvidia": re.compile(r"(?:[abh]|gb)[1-3]00\b|p[4-6]e?[dn]?\b|p6e?-|[dh]gx|grand-teton"),
+    "trnspec-nvidia": re.compile(r"(?:[abh]|gb)[1-3]00\b|p[4-6][den]{0,2}\b|[dh]gx|grand-teton"),
 }
 """The chips, servers and UltraServers in the catalogs of published plugins."""
 

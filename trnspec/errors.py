@@ -55,7 +55,7 @@ class UnknownNameError(TrnspecError, KeyError):
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put the message in quotes.
-        return str(self.args[0]) if self.args else ""
+        return " ".join(map(str, self.args))
 
 
 class RefusalError(TrnspecError):

@@ -45,6 +45,9 @@ def test_lengths_of_a_file(file: Path, lines: list[tuple[int, int]]) -> None:
     assert found.longest == max(isl + osl for isl, osl in lines)
     assert found.prompts == tuple(prompts[(2 * i + 1) * len(prompts) // 32] for i in range(16))
     assert (found.rate, found.trace) == (2.5, None)
+    mean = sum(found.prompts) / 16
+    relative = {*found.requests(1, 2.5, 1.0).prompts}
+    assert relative <= {prompt / mean for prompt in found.prompts}
 
 
 @given(
@@ -92,6 +95,13 @@ def test_the_line_of_a_problem(file: Path, lines: list[tuple[object, ...]], name
     with pytest.raises(UsageError) as caught:
         lengths_of(write(file, lines, names), None)
     assert message in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes("isl,osl\n5,5,\xe9\n".encode("latin-1"))
+    for name, why in (("none.csv", "No such file or directory"), ("latin.csv", "'utf-8' codec can't decode ")):
+        with pytest.raises(UsageError, match=f"^lengths: {tmp_path / name} cannot be read: {why}"):
+            lengths_of(str(tmp_path / name), 1.0)
 
 
 def test_the_number_of_lines_is_limited(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
