@@ -166,7 +166,7 @@ def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Docume
     fields["formula" if fact.verdict == "derived" else "reason"] = fact.reason
     places = lines.get(fact.at, ())
     others = zip(fact.conflicting, places, strict=True)
-    fields["others"] = tuple(Other(**asdict(claim, recurse=False), line=line) for claim, line in others)
+    fields["others"] = tuple(Other(**asdict(claim), line=line) for claim, line in others)
     line = 0 if fact.value is None else line_of(node, _path_of(node, fact.at))
     return _value(fact, label=fact.label, document=node.name, line=line, **fields)
 

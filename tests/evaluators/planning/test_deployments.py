@@ -56,6 +56,8 @@ def test_degrees_by_default() -> None:
     assert [one.per_system for one in found] == [64, 32, 16, 8, 4, 2]
     assert [one.ranks for one in found] == [1, 2, 4, 8, 16, 32]
     assert [name for name, _ in reasons] == ["tp 64"]
+    wide = deployed(CAT, question(tp=(4, 8, 32), pp=(1, 2)), "trn2.48xlarge", LENGTHS, [], wide=True)
+    assert degrees([*wide]) == [(32, 2, 1)]
 
 
 def test_every_combination_of_dtypes_degrees_and_chunks() -> None:
