@@ -280,12 +280,46 @@ BASES: Mapping[str, Base] = {
     "plan-train, GPUs": Base(
         "plan-train", {**_RUN, "on": ("p5.48xlarge", "p4d.24xlarge"), "budget": "100k"}, "objective mtbf", plugins=True
     ),
+    "plan-train, counts": Base(
+        "plan-train",
+        {n: v for n, v in _RUN.items() if n != "count"} | {"deadline": "9d", "objective": "chips", "pp": (2,)},
+        "objective deadline budget tokens model on global_batch seq confidence evidence",
+    ),
+    "plan-train, experts": Base(
+        "plan-train", {**_RUN, "model": MIXTRAL, "on": ("trn2-ultraserver",), "ep": (8,), "count": (2,)}, f"{_EXPERTS} production_factor"
+    ),
     "plan-train": Base(
         "plan-train",
         _RUN,
-        "tokens confidence deadline budget objective on mtbf checkpoint_rate restart spares repair price price_type region count top",
+        _all_but("plan-train", f"{_EXPERTS} lengths"),
     ),
     "plan-serve": Base("plan-serve", _FLEET, "ttft objective prefill_on"),
+    "plan-serve, requests": Base(
+        "plan-serve", {**_FLEET, "rate": 100.0}, "model rate isl osl tpot confidence percentile evidence running prefix_hit"
+    ),
+    "plan-serve, software": Base(
+        "plan-serve",
+        {**_FLEET, "rate": 100.0},
+        "calibration era framework reserve dtype weight_dtype kv_dtype chunk context_buckets draft",
+    ),
+    "plan-serve, systems": Base(
+        "plan-serve", {**_FLEET, "rate": 100.0}, "on lnc tp pp ep pools price price_type region top"
+    ),
+    "plan-serve, pools": Base(
+        "plan-serve",
+        {**_FLEET, "rate": 100.0, "pools": ("disaggregated",), "prefill_on": "trn1.32xlarge", "draft": "llama-3.2-1b"},
+        "rate isl confidence running acceptance speculate",
+    ),
+    "plan-serve, experts": Base(
+        "plan-serve",
+        {**_FLEET, "model": "qwen3-30b-a3b", "on": ("trn2.48xlarge",), "tp": (32,), "tpot": "60ms", "rate": 20.0},
+        "ep pools calibration",
+    ),
+    "plan-serve, several chips": Base(
+        "plan-serve",
+        {**_FLEET, "model": "llama-3.1-70b", "on": ("trainium2", "trn1.32xlarge", "trn2.48xlarge"), "tp": (), "ttft": "9s", "tpot": "200ms"},
+        "objective rate",
+    ),
     "plan-serve, narrow types": Base(
         "plan-serve", {**_FLEET, "pp": (2,), "weight_dtype": ("fp8",), "kv_dtype": ("fp8",), "chunk": (512,), "rate": 50.0}
     ),
