@@ -49,6 +49,12 @@ def test_a_sweep_of_training(here) -> None:
     assert text.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
+def test_a_range_of_sizes(here) -> None:
+    asked = ("eval", "collective", "--kind", "all-reduce", "--on", "trn2.48xlarge", "--size", "1MiB..4MiB:x2")
+
+    assert [row["size"] for row in rows(here(*asked, "--format", "csv").out)] == ["1 MiB", "2 MiB", "4 MiB"]
+
+
 def test_refused_row_has_no_defaulted_inputs(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)

@@ -64,8 +64,8 @@ def test_the_command_of_a_suggestion():
 
     assert (
         "trnspec eval training --on 'trn1.32xlarge*2' --tp 8 --no-flash --overlap --host-link '1\\,000 GB/s' "
-        "--schedule 1f1b,zbv --as-of 2026-01"
-    ) == command(Suggestion("training", inputs), {"as_of": "2026-01"})
+        "--schedule 1f1b,zbv --as-of 2026-01 --set a.b=1,2 --set a.c=3"
+    ) == command(Suggestion("training", inputs), {"as_of": "2026-01", "edition": None, "set": ("a.b=1,2", "a.c=3")})
     assert command(Suggestion("plan-train", {"n": 20.0, "text": "1.0"}), {}) == "trnspec plan train --n 20 --text 1.0"
 
 
