@@ -145,7 +145,7 @@ def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
         yield f"table {table.title}", f"{len(table.rows)} rows, logs {logs(cells)}"
     plain = found.to_dict()
     shown = ("answers", "parts", "assumptions", "tables", "suggestions", "bottleneck")
-    yield "texts", in_texts(*(plain[name] for name in shown))
+    yield "texts", in_texts(*(plain[name] for name in shown), json.dumps(plain["evidence"]))
     yield "words", words(plain)
 
 
