@@ -1,6 +1,7 @@
 """Versions of the kinds of plugins: conversions of documents, in reading and by ``trnspec fix``."""
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.editions import freeze, read
 from trnspec.checks.fixes import fix
+from trnspec.errors import UsageError
 from trnspec.graph.graph import build
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
@@ -19,6 +21,7 @@ from trnspec.loading.upgraded import upgrade_edit
 from trnspec.model.fields import Bandwidth, Capacity, Power
 from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Kind, Plugin, Registry
+from trnspec.plugins.failures import called
 from trnspec.quantities.quantity import parse
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
@@ -186,6 +189,15 @@ def test_a_conversion_without_result(monkeypatch, conversion, reason) -> None:
 
     assert ("TRN190", 2) == (problem.code, problem.place.line)
     assert f"the conversion of Shelf from acme/v1 to acme/v2 failed: {reason}" in problem.message
+
+
+def test_only_calls_of_plugins_have_a_limit(monkeypatch) -> None:
+    monkeypatch.setenv("TRNSPEC_RULE_SECONDS", "0.05")
+    assert called("the exporter json", "trnspec", lambda: time.sleep(0.2) or "text", str) == "text"
+    with pytest.raises(
+        UsageError, match="the exporter json of acme failed: TimeLimitError: it took longer than 0.05 s"
+    ):
+        called("the exporter json", "acme", lambda: time.sleep(0.2) or "text", str)
 
 
 def test_editions_and_schemas_have_the_version() -> None:

@@ -20,7 +20,17 @@ from trnspec.evaluation.result import Evaluation
 
 DATA = Path(__file__).parents[1] / "data"
 DIGITS = 5
-DERIVED = {"title", "throughput", "throughput_per_chip", "mfu", "latency", "hourly", "median_ttft", "median_tpot", "launch"}
+DERIVED = {
+    "title",
+    "throughput",
+    "throughput_per_chip",
+    "mfu",
+    "latency",
+    "hourly",
+    "median_ttft",
+    "median_tpot",
+    "launch",
+}
 """Entries that follow from inputs and other answers."""
 TOLERANCE = 2e-4
 """Relative; a number of five digits may be rounded the other way on another processor."""
