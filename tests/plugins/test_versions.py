@@ -195,7 +195,7 @@ def test_only_calls_of_plugins_have_a_limit(monkeypatch) -> None:
     monkeypatch.setenv("TRNSPEC_RULE_SECONDS", "0.05")
     assert called("the exporter json", "trnspec", lambda: time.sleep(0.2) or "text", str) == "text"
     with pytest.raises(
-        UsageError, match="the exporter json of acme failed: TimeLimitError: it took longer than 0.05 s"
+        UsageError, match=r"the exporter json of acme failed: TimeLimitError: it took longer than 0\.05 s"
     ):
         called("the exporter json", "acme", lambda: time.sleep(0.2) or "text", str)
 
