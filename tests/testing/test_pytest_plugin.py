@@ -126,9 +126,11 @@ def test_a_catalog_is_a_folder(project) -> None:
 
 def test_settings_of_the_project_count(project) -> None:
     project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
-    project.write("trnspec.toml", 'ignore = ["TRN402"]\n')
+    project.write("trnspec.toml", 'severity = {TRN402 = "info"}\n')
+    passed = project.run("--trnspec", "catalog", "-rP")
 
-    assert "4 passed" in project.run("--trnspec", "catalog")
+    assert "4 passed" in passed
+    assert ("Captured trnspec call", "info TRN402") == tuple(re.findall("Captured trnspec call|info TRN402", passed))
 
 
 def test_findings_without_a_file_come_first(tmp_path) -> None:

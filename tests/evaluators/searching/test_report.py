@@ -46,16 +46,18 @@ def test_search_rows_equal_training_evaluations() -> None:
     ("question", "changed"),
     [
         ({"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1023, "global_batch": 7, "microbatch": (2,)},
-         {"global_batch": 6}),
-        ({"model": "llama-3.1-70b", "on": "trn1.32xlarge", "seq": 4096, "global_batch": 256}, {"on": "trn1.32xlarge*4"}),
+         [{"global_batch": 6}]),
+        ({"model": "llama-3.1-70b", "on": "trn1.32xlarge", "seq": 4096, "global_batch": 256}, [{"on": "trn1.32xlarge*4"}]),
+        ({"model": "llama-3.2-1b", "on": "trn1.2xlarge*6", "seq": 1024, "global_batch": 4, "tp": (2,), "pp": (1,)},
+         [{"global_batch": 3}, {"chips": 4}]),
         # How several chips alone are linked is not known.
-        ({"model": "llama-3.1-405b", "on": "trainium1", "seq": 4096, "global_batch": 256}, None),
+        ({"model": "llama-3.1-405b", "on": "trainium1", "seq": 4096, "global_batch": 256}, []),
     ],
 )  # fmt: skip
 def test_refusal_suggests_feasible_layouts(question, changed) -> None:
     suggested = [dict(s.inputs) for s in refusal(run, CAT, **question).suggestions]
 
-    assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == [changed][: changed is not None]
+    assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == changed
     for inputs in suggested:
         assert run(CAT, **inputs)["feasible"] > 0
 
