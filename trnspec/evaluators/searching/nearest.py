@@ -86,7 +86,7 @@ def _nearest(search: Search, kept: Selected) -> str:
 def _suggested(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     """Searches with another batch, fewer chips, and more of the first system that have an answer."""
     q, given = search.question, _given(search.question)
-    inputs: dict[str, Any] = {"on": q.on[:1], "top": 1, "where": None, "pareto": None}
+    inputs: dict[str, Any] = {"top": 1, "where": None, "pareto": None}
 
     def feasible(**changed: Any) -> bool:
         try:
