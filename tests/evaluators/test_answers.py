@@ -262,11 +262,11 @@ BASES: Mapping[str, Base] = {
     "search": Base(
         "search",
         _LAYOUTS,
-        "batch mode objective where pareto framework offload price price_type top output chips",
+        "batch mode objective where pareto framework offload price price_type top output chips calibration",
     ),
     "search, nothing fits": Base("search", {**_LAYOUTS, "model": "llama-3.1-405b"}),
     "search, serving": Base(
-        "search", _DEPLOYMENTS, "objective where pareto dtype prefill_on recompute"
+        "search", _DEPLOYMENTS, "objective where pareto dtype prefill_on recompute calibration"
     ),
     "search, GPUs": Base(
         "search", {**_LAYOUTS, "on": ("p5.48xlarge", "p4d.24xlarge"), "framework": "megatron"}, "objective pareto", plugins=True

@@ -7,8 +7,10 @@ import pytest
 from tests.lsp.conftest import CHIP, edited, session
 from tests.support.rules import document, source
 from trnspec.api import registry, validate
+from trnspec.diagnostics import Diagnostic, Location, Severity
 from trnspec.lsp.checking import StoppedError, carried, full, syntax
 from trnspec.lsp.documents import OpenDocuments, canonical
+from trnspec.yaml import Place
 
 WRONG = ("2.9 TB/sec", "2.3 TB/sec")
 
@@ -97,6 +99,18 @@ def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:
     assert {("TRN402", line_of(WRONG[0]), column)} == places(before)
     assert {("TRN402", line_of(WRONG[0]) + 2, column)} == places(moved)
     assert set() == places(fixed)
+
+
+def test_findings_of_other_files_move_where_they_name_this_one() -> None:
+    """Those that name only others are found again when the catalog is checked."""
+    path, text = ("spec", "memory", "capacity"), Path(CHIP).read_text(encoding="utf-8")
+    before, now = edited(), edited(text, f"# one\n{text}")
+    here, other = Location(CHIP, before.document.place(path), path), Location("other.yaml", Place(7, 1), path)
+    found = [Diagnostic("TRN402", Severity.ERROR, "", other, see=see) for see in ((other, here), (here,), (other,))]
+    line = here.place.line + 1
+
+    moved = carried(found, before.document, now, session())
+    assert [[7, line], [line]] == [[see.place.line for see in each.see] for each in moved]
 
 
 def test_before_the_catalog_is_read(texts) -> None:

@@ -63,6 +63,9 @@ def test_renaming() -> None:
 
     assert {"trainium2"} == {text_at(site) for site in sites}
     assert {"trainium2", "trainium3", "trn2.48xlarge", "neuroncore-v3"} <= files
+    quoted = edited("name: trainium2", 'name: "trainium2"')
+    name, *_ = renamed(quoted.node, "trainium2x", quoted.graph, {})
+    assert (name.place.column, name.text) == (len('  name: "') + 1, "trainium2")
 
 
 @pytest.mark.parametrize(

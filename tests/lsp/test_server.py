@@ -120,6 +120,7 @@ async def _requests(editor: Editor) -> None:
 
     # What is typed is completed, hovered and navigated in the text that is not saved.
     typed = ask("completion", types.CompletionParams, CHIP, at(misspelt, "core: neuroncore", 16))
+    assert not typed.is_incomplete
     item = next(i for i in typed.items if i.label == "neuroncore-v3")
     replaced = types.Range(at(misspelt, "core: neuroncore", 6), at(misspelt, "core: neuroncore", 16))
     assert types.TextEdit(replaced, "neuroncore-v3") == item.text_edit

@@ -11,7 +11,11 @@ from itertools import islice, product
 from pathlib import Path as FilePath
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from trnspec.yaml import Place, ReadingLimits, read_text
+from trnspec.yaml.syntax import _line
 
 STORED = FilePath(__file__).parents[1] / "data" / "problems.txt"
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
@@ -122,6 +126,17 @@ def stored() -> list[str]:
             kept.append(json.dumps(answer))
     checksum = zlib.crc32("\n".join(map(json.dumps, answers)).encode())
     return [*kept, f"{len(answers)} texts, checksum {checksum:08x}"]
+
+
+@given(st.text("a\r\n", min_size=1), st.data())
+def test_the_line_of_a_place(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    start, end = _line(text, at)
+
+    assert start <= at <= end
+    assert not {"\r", "\n"} & {*text[start:end]}
+    assert start == 0 or text[start - 1] in "\r\n"
+    assert end == len(text) or text[end] in "\r\n"
 
 
 def test_problems() -> None:

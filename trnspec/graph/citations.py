@@ -70,11 +70,10 @@ def _written(node: Node[Any], at: str) -> bool:
     """Whether a document states a value; no source states the default of a field."""
     value: Any = (node.document.data or {}).get("spec")
     for key in at.split("."):
-        if not isinstance(value, dict):
-            break
-        if key not in value:
-            return False
-        value = value[key]
+        if isinstance(value, dict):
+            if key not in value:
+                return False
+            value = value[key]
     return True
 
 

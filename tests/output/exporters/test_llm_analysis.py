@@ -39,6 +39,8 @@ def test_trn1() -> None:
         "peak_i4_TFLOPS": 190,
         "inter_node_bandwidth_in_GB_per_sec": 100,  # 800 Gbps
     } == config("trn1.32xlarge")
+    (of_peak,) = (a.says for a in CAT["trn1.32xlarge"].export("llm-analysis").assumptions if "engines" in a.says)
+    assert f"{183.5 / 190:.3f} of it" in of_peak
 
 
 @pytest.mark.parametrize("name", [*FABRICS, *WHOLE])
