@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import trnspec
 from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
+from trnspec.catalog.query.check import _dates
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import UnknownNameError
 from trnspec.model.server import Server
@@ -226,3 +227,14 @@ def test_result_is_a_sequence() -> None:
     assert ("full",) == found[1:].column("name")
     with pytest.raises(UnknownNameError, match="did you mean 'name'"):
         found.column("nam")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "before"),
+    [("2022", "2023-01", True), ("2022-11", "2022-12", True), ("2022-12", "2022-11-30", False), ("2022", "2022", False),
+     ("2022", "2022-11", None), ("2022-11-30", "2022-11", None)],
+)  # fmt: skip
+def test_dates_of_which_one_is_less_precise(one, other, before) -> None:
+    """Their order is unknown where one is a part of the other."""
+    assert before is _dates("<", one, other)
+    assert {None: None, True: False, False: one > other}[before] is _dates(">", one, other)
