@@ -21,13 +21,14 @@ import pytest
 # Run as a program, too.
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from tests.support.engine import everything
 from tests.support.stored import answered, line, same, sums, words, write
 from tests.support.stored import read as stored
+from tests.support.tables import tables
 from trnspec.api import evaluate, load, trace
 from trnspec.builtin import plugin
 from trnspec.catalog.catalog import Catalog
@@ -66,70 +67,10 @@ def declared(evaluator: str) -> tuple[Input, ...]:
     return tuple(resolved(found, "trnspec")[1])
 
 
-TEXTS: Mapping[str, tuple[str, ...]] = {
-    "model": ("mixtral-8x7b", "gpt2-large", "bert-large", "llama-3.1-8"),
-    "on": ("trn1.32xlarge", "trainium2", "trn2.48xlarge", "trn2-ultraserver", "trn3-gen1-server", "trn2.48xlarge*2"),
-    "calibration": ("none", "trainium1-neuron", "trainium2-nccom-2026-collectives", "trainium9"),
-    "era": ("2024", "2026", "later"),
-    "reserve": ("0 B", "4 GiB", "5%", "4"),
-    "dtype": ("fp8", "fp32", "fp3"),
-    "weight_dtype": ("fp8", "bf3"),
-    "kv_dtype": ("fp8", "bf3"),
-    "bucket": ("25 MiB", "25"),
-    "host_link": ("50 GB/s", "50 GiB"),
-    "draft": ("llama-3.2-1b", "bert-large"),
-    "prefill_on": ("trn1.32xlarge", "trn2.48xlarge", "trainium9"),
-    "size": ("0 B", "4 KiB", "1 MiB", "1048575 B", "1 GiB", "~1 MiB", "1 GB/s"),
-    "algorithm": ("ring", "mesh", "rdh", "tree", "none"),
-    "matmul": ("4096x4096x4096", "1x4096x4096", "4096x4096", "64 x 128 x 256"),
-    "where": ("tp = 8", "tp >= 8 and memory < 50 GiB", "tp > 64", "size = 1"),
-    "pareto": ("step_time,memory", "ttft,tpot,usd", "usd", "chips,chips"),
-    "price": ("21.50 USD/h", "21.50"),
-    "region": ("us-west-2", "mars-north-1"),
-    "tokens": ("100B", "0", "many"),
-    "deadline": ("30d", "1h", "30"),
-    "budget": ("1M", "100", "free"),
-    "mtbf": ("10d", "10"),
-    "checkpoint_rate": ("10 GB/s", "10"),
-    "restart": ("0s", "1h", "1"),
-    "repair": ("1d", "1"),
-    "ttft": ("200ms", "1ms", "1"),
-    "tpot": ("200ms", "1ms", "1"),
-}
-"""The values of inputs that are texts."""
-
-NUMBERS: Mapping[str, tuple[float, ...]] = {
-    "seq": (1, 1000, 200_000),
-    "global_batch": (1, 30, 2048),
-    "prompt": (1, 7000, 200_000),
-    "output": (1, 100, 200_000),
-    "isl": (1, 7000, 200_000),
-    "osl": (2, 200_000),
-    "context": (0, 5000, 200_000),
-    "prefill": (1, 5000),
-    "chunk": (1, 512, 100_000),
-    "batch": (2, 5, 512, 4096),
-    "rate": (0.0, 0.1, 100.0),
-    "intensity": (0.0, 100.0, 1000.0),
-    "imbalance": (1.5,),
-    "capacity_factor": (1.0, 1.25),
-    "prefix_hit": (0.5, 1.0),
-    "acceptance": (0.0, 0.5, 1.0),
-    "spares": (0.0, 0.05),
-    "confidence": (0.01, 0.9),
-    "percentile": (50.0, 99.9),
-    "context_buckets": (1024, 4096),
-    "batch_buckets": (8, 64),
-    "node_limit": (1, 4),
-    "running": (1, 8),
-    "count": (1, 2, 5),
-    "microbatches": (1, 6),
-    "lnc": (1, 2, 3),
-    "chips": (1, 8, 17),
-    "top": (1,),
-    "tile": (128, 512),
-}
-"""The values of inputs that are numbers; of others, see below."""
+TABLES = tables(__file__)
+TEXTS: Mapping[str, Sequence[str]] = TABLES["texts"]
+NUMBERS: Mapping[str, Sequence[float]] = TABLES["numbers"]
+"""The values of inputs that are texts or numbers; of other numbers, see below."""
 
 DEGREES = (1, 2, 3, 16)
 
@@ -161,174 +102,16 @@ def _values(one: Input) -> Iterator[Any]:
 LLAMA = "llama-3.1-8b"
 MIXTRAL = "mixtral-8x7b"
 
-_STEP = {"model": LLAMA, "on": "trn1.32xlarge*4", "seq": 4096, "global_batch": 64, "tp": 8, "pp": 2}
-_MEMORY = {"model": LLAMA, "on": "trn1.32xlarge*4", "seq": 4096, "tp": 8, "pp": 2}
-_REQUESTS = {"model": LLAMA, "on": "trn2.48xlarge", "batch": 4, "tp": 8}
-_LAYOUTS = {
-    "model": LLAMA, "on": ("trn1.32xlarge",), "seq": 4096, "global_batch": 64, "tp": (8,), "microbatch": (1,),
-    "schedule": ("1f1b",), "recompute": ("none",), "top": 3,
-}  # fmt: skip
-_DEPLOYMENTS = {
-    "model": LLAMA, "on": ("trn2.48xlarge",), "prompt": 1024, "output": 256, "tp": (8,), "pp": (1,), "batch": (1, 8), "top": 3,
-}  # fmt: skip
-_RUN = {
-    "model": LLAMA, "on": ("trn1.32xlarge",), "tokens": "10B", "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1, 2),
-    "microbatch": (1,), "schedule": ("1f1b",), "recompute": ("none",), "zero": (1,), "count": (2, 4), "top": 3,
-}  # fmt: skip
-_FLEET = {"model": LLAMA, "on": ("trn2.48xlarge",), "rate": 5.0, "tp": (8,), "pools": ("aggregated",), "top": 3}
 
-_EXPERTS = (
-    "tp cp ep expert_tp imbalance capacity_factor dispatch dispatch_dtype node_limit expert_overlap"
-)  # fmt: skip
+def _base(name: str, inputs: Mapping[str, Any], changed: str = "", plugins: str = "") -> Base:
+    """A base of the table; a minus stands for all inputs but those that follow it."""
+    evaluator = name.partition(",")[0]
+    minus, _, names = changed.partition("-")
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in inputs.items()}
+    return Base(evaluator, given, minus or _all_but(evaluator, names) if changed else "", bool(plugins))
 
-BASES: Mapping[str, Base] = {
-    "training": Base("training", _STEP, _all_but("training", "capacity_factor dispatch node_limit")),
-    "training, experts": Base(
-        "training",
-        {
-            "model": MIXTRAL, "on": "trn2-ultraserver", "seq": 4096, "global_batch": 256, "tp": 8, "pp": 4, "ep": 8,
-            "interleave": 2, "schedule": "interleaved", "zero": 1,
-        },
-        _EXPERTS,
-    ),
-    "training, does not fit": Base("training", {**_STEP, "model": "llama-3.1-405b", "must_fit": False}),
-    "training, offload": Base(
-        "training", {**_STEP, "schedule": "zbv", "pp": 4, "uneven": True, "offload": "optimizer", "host_link": "50 GB/s"}
-    ),
-    "training, GPUs": Base(
-        "training",
-        {
-            "model": MIXTRAL, "on": "p5.48xlarge*8", "seq": 4096, "global_batch": 256, "tp": 2, "pp": 2, "ep": 8,
-            "framework": "megatron",
-        },
-        "framework ep expert_tp dispatch zero overlap",
-        plugins=True,
-    ),
-    "memory": Base("memory", _MEMORY, _all_but("memory")),
-    "memory, does not fit": Base(
-        "memory",
-        {**_MEMORY, "model": "llama-3.1-70b"},
-        "model tp zero recompute sequence_parallel offload",
-    ),
-    "memory, no host": Base("memory", {"model": "gpt2-large", "on": "trainium2", "seq": 1024, "zero": 1}, "offload"),
-    "memory, experts": Base("memory", {**_MEMORY, "model": MIXTRAL, "on": "trn2-ultraserver", "pp": 4, "ep": 8}, _EXPERTS),
-    "memory, inference": Base(
-        "memory",
-        {**_MEMORY, "mode": "inference", "on": "trn2.48xlarge", "pp": 1, "batch": 8},
-        "model batch context prefill kv_dtype dtype offload tp pp dp lnc reserve",
-    ),
-    "memory, inference that does not fit": Base(
-        "memory",
-        {"mode": "inference", "model": "llama-3.1-405b", "on": "trn2.48xlarge", "seq": 100_000, "batch": 64, "prefill": 4096},
-    ),
-    "inference": Base("inference", _REQUESTS, _all_but("inference", "expert_overlap dispatch node_limit speculate acceptance")),
-    "inference, experts": Base(
-        "inference",
-        {"model": "qwen3-30b-a3b", "on": "trn2.48xlarge", "batch": 8, "tp": 32, "framework": "nxd-inference"},
-        "ep tp experts batching tile dispatch node_limit expert_overlap framework context_buckets batch_buckets",
-    ),
-    "inference, draft": Base("inference", {**_REQUESTS, "draft": "llama-3.2-1b"}, "acceptance speculate batching chunk"),
-    "inference, two pools": Base(
-        "inference", {**_REQUESTS, "prefill_on": "trn1.32xlarge", "on": "trn2.48xlarge*2"}, "batching kv_dtype prefix_hit on"
-    ),
-    "inference, GPUs": Base(
-        "inference",
-        {"model": LLAMA, "on": "p5.48xlarge", "batch": 64, "tp": 2, "framework": "vllm"},
-        "framework chunk batching batch",
-        plugins=True,
-    ),
-    "roofline": Base("roofline", {"model": LLAMA, "on": "trainium2"}, _all_but("roofline", "matmul intensity")),
-    "roofline, kernels": Base("roofline", {"on": "trainium3", "dtype": "mxfp8"}, "matmul intensity on dtype sparse"),
-    "roofline, GPUs": Base("roofline", {"on": "h100"}, "dtype sparse", plugins=True),
-    "roofline, backward": Base("roofline", {"model": MIXTRAL, "on": "trn2.48xlarge", "phase": "train"}, "attention batch"),
-    "roofline, decode": Base(
-        "roofline", {"model": "deepseek-v3", "on": "trn2.48xlarge", "phase": "decode", "batch": 16}, "attention dtype"
-    ),
-    "collective": Base(
-        "collective", {"kind": "all-reduce", "size": "64 MiB", "on": "trn2.48xlarge*2"}, _all_but("collective", "on")
-    ),
-    "collective, one chip": Base("collective", {"kind": "all-gather", "size": "1 MiB", "on": "trainium2"}, "kind ranks lnc"),
-    "collective, network": Base(
-        "collective",
-        {"kind": "all-to-all", "size": "1 MiB", "on": "trn1.32xlarge*4", "calibration": "none"},
-        "kind stride ranks on",
-    ),
-    "collective, GPUs": Base(
-        "collective",
-        {"kind": "all-reduce", "size": "1 MiB", "on": "p5.48xlarge*2"},
-        "framework kind algorithm launch",
-        plugins=True,
-    ),
-    "search": Base(
-        "search",
-        _LAYOUTS,
-        "batch mode objective where pareto framework offload price price_type top output chips calibration",
-    ),
-    "search, nothing fits": Base("search", {**_LAYOUTS, "model": "llama-3.1-405b"}),
-    "search, serving": Base(
-        "search", _DEPLOYMENTS, "objective where pareto dtype prefill_on recompute calibration"
-    ),
-    "search, GPUs": Base(
-        "search", {**_LAYOUTS, "on": ("p5.48xlarge", "p4d.24xlarge"), "framework": "megatron"}, "objective pareto", plugins=True
-    ),
-    "plan-train, usual batch": Base(
-        "plan-train", {"model": "llama-3.2-1b", "on": ("trn2.48xlarge",), "tokens": "10B", "deadline": "2d", "count": (3,), "top": 2}
-    ),
-    "plan-train, two chips": Base(
-        "plan-train", {**_RUN, "on": ("trn1.32xlarge", "trn2.48xlarge"), "tokens": "100B", "deadline": "60d"}, "objective"
-    ),
-    "plan-train, GPUs": Base(
-        "plan-train", {**_RUN, "on": ("p5.48xlarge", "p4d.24xlarge"), "budget": "100k"}, "objective mtbf", plugins=True
-    ),
-    "plan-train, counts": Base(
-        "plan-train",
-        {n: v for n, v in _RUN.items() if n != "count"} | {"deadline": "9d", "objective": "chips", "pp": (2,)},
-        "objective deadline budget tokens model on global_batch seq confidence evidence",
-    ),
-    "plan-train, experts": Base(
-        "plan-train", {**_RUN, "model": MIXTRAL, "on": ("trn2-ultraserver",), "ep": (8,), "count": (2,)}, f"{_EXPERTS} production_factor"
-    ),
-    "plan-train": Base(
-        "plan-train",
-        _RUN,
-        _all_but("plan-train", f"{_EXPERTS} lengths"),
-    ),
-    "plan-serve": Base("plan-serve", _FLEET, "ttft objective prefill_on"),
-    "plan-serve, requests": Base(
-        "plan-serve", {**_FLEET, "rate": 100.0}, "model rate isl osl tpot confidence percentile evidence running prefix_hit"
-    ),
-    "plan-serve, software": Base(
-        "plan-serve",
-        {**_FLEET, "rate": 100.0},
-        "calibration era framework reserve dtype weight_dtype kv_dtype chunk context_buckets draft",
-    ),
-    "plan-serve, systems": Base(
-        "plan-serve", {**_FLEET, "rate": 100.0}, "on lnc tp pp ep pools price price_type region top"
-    ),
-    "plan-serve, pools": Base(
-        "plan-serve",
-        {**_FLEET, "rate": 100.0, "pools": ("disaggregated",), "prefill_on": "trn1.32xlarge", "draft": "llama-3.2-1b"},
-        "rate isl confidence running acceptance speculate",
-    ),
-    "plan-serve, experts": Base(
-        "plan-serve",
-        {**_FLEET, "model": "qwen3-30b-a3b", "on": ("trn2.48xlarge",), "tp": (32,), "tpot": "60ms", "rate": 20.0},
-        "ep pools calibration",
-    ),
-    "plan-serve, several chips": Base(
-        "plan-serve",
-        {**_FLEET, "model": "llama-3.1-70b", "on": ("trainium2", "trn1.32xlarge", "trn2.48xlarge"), "tp": (), "ttft": "9s", "tpot": "200ms"},
-        "objective rate",
-    ),
-    "plan-serve, narrow types": Base(
-        "plan-serve", {**_FLEET, "pp": (2,), "weight_dtype": ("fp8",), "kv_dtype": ("fp8",), "chunk": (512,), "rate": 50.0}
-    ),
-    "plan-serve, GPUs": Base(
-        "plan-serve",
-        {**_FLEET, "on": ("p5.48xlarge",), "pools": ("aggregated", "disaggregated"), "tp": (2,), "objective": "energy", "rate": 100.0, "isl": 2731},
-        plugins=True,
-    ),
-}  # fmt: skip
+
+BASES = {name: _base(name, *row) for name, row in TABLES["bases"].items()}
 """The bases by name."""
 
 
