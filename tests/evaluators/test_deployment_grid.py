@@ -30,6 +30,9 @@ GRIDS = {
         "model": "gpt-oss-20b", "on": "trn2.48xlarge", "prompt": [1000, 5000], "output": [64], "tp": [1, 4, 8], "pp": [1, 2],
         "ep": [1, 2, 3, 4], "batch": [1, 3, 64], "chunk": [None, 512], "weight_dtype": [None, "fp8"],
     },
+    "experts in two pools": {
+        "model": "gpt-oss-20b", "on": "trn2.48xlarge", "prefill_on": "trn2.48xlarge", "prompt": [1000], "tp": [4, 8], "ep": [1, 2, 4],
+    },
     "learned positions": {"model": "gpt2", "on": "trn1.32xlarge", "prompt": [1000, 1023], "output": [1, 24, 25], "tp": [4]},
     "refused": {"model": "gpt2", "on": "trn2.3xlarge", "prefill_on": "trn1.2xlarge", "batching": "static", "tp": [1]},
     "servers on GPUs": {
