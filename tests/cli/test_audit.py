@@ -12,7 +12,9 @@ from click.testing import CliRunner
 from tests.checks.test_credit import pages  # noqa: F401  # a fixture
 from tests.support.programs import DATA, Here
 from trnspec.api import graph
+from trnspec.checks.reconcile.audit import Disagreement, SourceValue
 from trnspec.cli import group
+from trnspec.cli.audit import _entry
 from trnspec.cli.render import SCREEN
 from trnspec.graph.currency import ages, limit
 
@@ -136,6 +138,21 @@ def test_whole_page_has_every_disagreement_in_full(here) -> None:
     assert heads == [line for line in lines if line in heads]
     assert here("audit", "trn2.48xlarge", "--details").out.splitlines() == lines
     assert [line for line in lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says", "shown"),
+    [
+        ("found", ("2 GB", "3 GB"), ["2 GB against 3 GB  -33.3 %", "2 GB: page, 2026", "3 GB: sheet, 2026"]),
+        ("rejected", ("3 GB", "3 GB"), ["3 GB  -33.3 %", "page, 2026", "sheet, 2026"]),
+    ],
+)
+def test_two_claims_without_an_adopted_figure(verdict, says, shown) -> None:
+    values = tuple(SourceValue(text, source, "2026") for text, source in zip(says, ("page", "sheet"), strict=True))
+    found = Disagreement(name="box", at="spec.memory", adopted=None, conflicting=values, gap=-1 / 3, verdict=verdict)
+    lines = [line[len("  other-scope  ") :] for line in _entry(found)]
+
+    assert lines[1:] == ["nothing is adopted", *shown]
 
 
 def test_values_that_are_not_printed(here, pages) -> None:  # noqa: F811

@@ -207,6 +207,15 @@ def test_the_device_that_is_there(torch):
     assert ("", "h200") == tuple(chip_of(everything(), device) for device in (CPU, GPU))
 
 
+@pytest.mark.parametrize(
+    ("names", "name"), [(("Xeon", "x86_64"), "Xeon"), (("", "x86_64"), "x86_64"), (("", ""), "cpu")]
+)
+def test_the_name_of_a_processor(torch, monkeypatch, names, name):
+    for function, found in zip(("processor", "machine"), names, strict=True):
+        monkeypatch.setattr(f"platform.{function}", lambda found=found: found)
+    assert name == device_of("cpu").name
+
+
 @pytest.mark.parametrize(("status", "facts"), [(0, {"driver_version": "570.1", "clocks.max.sm": "1980 MHz"}), (1, {})])
 def test_facts_of_the_driver(torch, tmp_path, monkeypatch, status, facts):
     (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\necho '570.1, 1980 MHz'\nexit {status}\n")

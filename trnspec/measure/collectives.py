@@ -61,7 +61,7 @@ def _rank(  # noqa: PLR0917  # what another process needs
             for size in sizes:
                 call = _call(collective, size, ranks, device)
                 # All ranks make the same number of calls.
-                calls = 1 if not effort.least else max(1, min(100, round(2**24 / size)))
+                calls = 1 if not effort.least else max(1, min(100, 2**24 // size))
                 time = measured(_repeated(call, calls), device, evolve(effort, least=0.0))
                 seconds = time.seconds / calls
                 algorithm = 1e-9 * size / seconds
