@@ -1,5 +1,7 @@
 """``trnspec show``: every figure with unit, interval, source, date and conflicting values."""
 
+import re
+
 import pytest
 
 from trnspec.api import graph
@@ -35,6 +37,10 @@ def test_whole_page_and_screen(here, name) -> None:
     assert [s for s in names if s not in squeezed] == []
     assert result.out.count("derived") >= sum(f.verdict == "derived" for f in found)
     assert [s.text for s in sums(GRAPH, node) if s.text not in result.out] == []
+    # Numbers of sources are aligned at their last digit.
+    for table in result.out.split("\n\n"):
+        numbers = [re.search(r" (\d+) +\d{4}(-\d\d)*$", line) for line in table.splitlines()]
+        assert len({number.end(1) for number in numbers if number}) <= 1
 
     out = here("show", name).out
     squeezed = "".join(out.split())
