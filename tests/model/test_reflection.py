@@ -277,3 +277,13 @@ def test_a_class_is_a_kind_of_its_module_only() -> None:
 def test_the_longest_former_path_is_first() -> None:
     cls = type("Box", (), {"RENAMED": {"a": "b.c.d", "a.x": "e"}})
     assert [("a", "x"), ("a",)] == [*renames(cls)]
+
+
+@given(st.lists(st.integers(), min_size=2, max_size=4), st.integers(), st.data())
+def test_one_value_of_a_list_or_mapping_is_replaced(values: list[int], leaf: int, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(values) - 1))
+    changed = [*values[:at], leaf, *values[at + 1 :]]
+
+    assert tuple(changed) == reflection.with_value(tuple(values), (at,), leaf)
+    found = reflection.with_value({str(i): (v,) for i, v in enumerate(values)}, (str(at), 0), leaf)
+    assert {str(i): (v,) for i, v in enumerate(changed)} == found

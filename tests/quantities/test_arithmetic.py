@@ -4,6 +4,7 @@ from operator import add, mul, sub, truediv
 
 import pytest
 
+from trnspec.errors import QuantityError
 from trnspec.quantities.quantity import parse
 
 SMALL, LARGE, FOUR = parse("2 TB/s"), parse("3 TB/s"), parse("4x")
@@ -24,3 +25,9 @@ def test_calculation(of, one, other, expected) -> None:
 def test_conversion_and_agreement() -> None:
     assert 2000.0 == SMALL.to("GB/s")
     assert (True, False) == (SMALL.agrees("2.4 TB/s"), SMALL.agrees("2.6 TB/s"))
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, parse("0 TB/s"), parse("0x")])
+def test_nothing_is_divided_by_zero(zero) -> None:
+    with pytest.raises(QuantityError, match="divided by"):
+        LARGE / zero
