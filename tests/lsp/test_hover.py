@@ -36,6 +36,8 @@ def test_it_is_the_text_in_the_editor() -> None:
 def test_figure_as_a_mapping() -> None:
     assert text_at("24 GiB") == text_at("line 93, 0x6")
     assert "24 GiB  (memory.stacks.capacity of trainium2)" in text_at("24 GiB")
+    assert text_at("24 GiB")[-1] == "```"
+    assert text_at("1.28 TB/sec")[-1].startswith("Both directions, by the 640 GB/s that others print of one.")
     assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "v3')[0]
 
 
@@ -45,6 +47,8 @@ def test_key() -> None:
     regions = field_at(Server, ("spec", "availability", "regions"))
     assert regions is not None
     assert regions == field_at(Server, ("spec", "availability", "regions", 1))
+    for path in (("spec", "nothing"), ("spec", "availability", "regions"), ("spec", "other")):
+        assert [] == fields_at(Server, path)
 
 
 def test_invalid_document() -> None:
