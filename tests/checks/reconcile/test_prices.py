@@ -137,3 +137,19 @@ def test_prices_per_rate(type: str, low: float, high: float) -> None:
         for contradiction in found:
             assert contradiction.bounds == pytest.approx((2 * low, 2 * high))
             assert contradiction.why == "2 PFLOPS of 16-bit numbers"
+
+
+def test_prices_of_the_same_server_and_type_support_each_other() -> None:
+    offered = [
+        ("box", "spot", 2.0),
+        ("box", "spot", 2.0),
+        ("tin", "spot", 2.0),
+        ("box", "on-demand", 2.0),
+        ("box", "spot", 3.0),
+    ]
+    made = tuple(
+        quotes.KnownQuote(site=None, type=type_, subject=subject, chip=None, sizes=(), rate=0.0, place="", date="2026", value=value)
+        for subject, type_, value in offered
+    )  # fmt: skip
+
+    assert [1, 1, 0, 0, 0] == [quotes._support(offer, made) for offer in made]
