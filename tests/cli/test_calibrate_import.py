@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tests.support.programs import DATA, NVIDIA
+from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
 from trnspec.loading.benchmark_logs.log import Log, whole
@@ -26,48 +27,7 @@ def message(name: str, text: str, warmup: int = 5) -> str:
     return str(caught.value)
 
 
-NCCL = "size_bytes time_us ranks collective"
-SERVED = "model isl osl batch_conc ttft_ms tpot_ms out_tok_s"
-STEP = "step_time_s mem_gib global_batch recompute framework note"
-CASES = [
-    # The file, its number of rows, and some of them: a row out of place and one in place for each size.
-    ("nccl-tests", "nccl_all_reduce_h100.log", 8, "id ranks dtype framework note", [
-        "x-1024-out-of-place|8|fp32|nccl|1 host, NVIDIA H100 80GB HBM3",
-    ]),
-    ("nccl-tests", "nccl_all_reduce_h100.log", 8, "size_bytes launch time_us algbw_GBps busbw_GBps", [
-        "1073741824|nccl-tests, out of place|4029.4|266.48|466.33",
-        "17179869184|nccl-tests, in place|62636|274.28|479.99",
-    ]),
-    # Of mpirun: prefixes of lines; a size of 0 is no measurement; neither collective nor ranks are stated.
-    ("nccl-tests", "nccl_two_p5.log", 4, NCCL, ["67108864|996||", "67108864|1001.7||", "2147483648|9197.5||"]),
-    ("nccl-tests", "nccl_all_reduce_old.log", 4, NCCL, ["1024|166.5||all_reduce", "32768|185.3||all_reduce"]),
-    # 33,554,432 B in 768 us are 43.69 GB/s, printed as 40.69; newer versions print GB/s.
-    ("nccom-test", "nccom_all_reduce.log", 1, "collective ranks size_bytes dtype time_us algbw_GBps note", [
-        "all_reduce|2|33554432|uint8|768|43.6906|bandwidths were printed in GiB/s",
-    ]),
-    ("nccom-test", "nccom_all_gather.log", 1, "collective ranks size_bytes dtype time_us algbw_GBps note", [
-        "all_gather|32|524288|fp32|24.15|21.71|",
-    ]),
-    # Without a limit, the number of concurrent requests is not stated: their peak is not it.
-    ("vllm-bench", "vllm_bench.json", 1, f"{SERVED} measured", [
-        "meta-llama/Llama-3.2-3B-Instruct|999|270||54.5771|13.578|2249.25|2025-05-30",
-    ]),
-    ("vllm-bench", "vllm_bench_failed.json", 1, f"{SERVED} measured", [
-        "./Qwen2.5-VL-3B-Instruct|200|128||97.5097|34.4346|124.585|2026-07-22",
-    ]),
-    ("genai-perf", "genai_perf.json", 1, SERVED, ["ensemble|201|2566|100|184.638|2.17673|44190.6"]),
-    ("aiperf", "aiperf.json", 1, SERVED, ["Qwen/Qwen3-0.6B|||1|30.815|18.1991|50.0821"]),
-    # Steps 2 to 6 are warm-up, counted from the first that is printed; memory is the largest of all ranks.
-    ("megatron", "megatron.log", 1, STEP, [
-        "5.5338|52.9795|128|none|megatron|median of 3 printed steps after 2 of the warm-up",
-    ]),
-    ("torchtitan", "torchtitan.log", 1, "model n_chips microbatch global_batch seq recompute tokens_per_s_per_chip mem_gib", [
-        "llama3 8B|8|1|8|8192||7076|49.59",
-    ]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "file", "number", "names", "expected"), CASES)
+@pytest.mark.parametrize(("name", "file", "number", "names", "expected"), tables(__file__)["rows_of_a_log"])
 def test_rows_of_a_log(name, file, number, names, expected) -> None:
     found = rows(name, file)
 
