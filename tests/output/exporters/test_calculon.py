@@ -47,6 +47,7 @@ def test_the_loader_would_take_it(name) -> None:
         assert {"tflops", "gflops_efficiency"} == set(engine)
         assert engine["tflops"] > 0
         check_curve(engine["gflops_efficiency"])
+    assert (made["mem2"]["GiB"], made["mem2"]["GBps"]) == (0, 1)  # there is none
     for memory in (made["mem1"], made["mem2"]):
         assert {"GiB", "GBps", "MB_efficiency"} == set(memory)
         assert memory["GBps"] > 0, "it divides by it"
