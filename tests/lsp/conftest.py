@@ -1,6 +1,7 @@
 """The shipped catalog as a session of the language server has it in memory."""
 
 import functools
+import random
 from pathlib import Path
 
 from tests.support.programs import ROOT
@@ -11,6 +12,9 @@ from trnspec.lsp.positions import Spot, TextLines, spot_at
 from trnspec.yaml import Place
 
 CHIP = canonical(ROOT / "catalog" / "chips" / "trainium2.yaml")
+SCRIBBLES = (
+    "{", "[", '"', "\t", ": ", "- ", "\n", "\u2028", "\U0001d54f", "&a ", "*a", "!!x ", "|", "null", "{a: {b: [",
+)  # fmt: skip
 
 
 @functools.cache
@@ -50,3 +54,20 @@ def spot_in(result: QuickCheck, words: str, offset: int = 0) -> tuple[Spot, Plac
 def lines_of(result: QuickCheck) -> TextLines:
     """The lines of a document."""
     return TextLines.of(result.document.text)
+
+
+def mutated(text: str, seed: int) -> str:
+    """A text that is cut, scribbled in, or shuffled."""
+    chance = random.Random(seed)
+    at = chance.randrange(len(text))
+    if seed % 4 == 0:
+        return text[:at]
+    if seed % 4 == 1:
+        return text[:at] + chance.choice(SCRIBBLES) + text[at:]
+    if seed % 4 == 2:
+        return text[:at] + text[at + chance.randrange(60) :]
+    lines = text.split("\n")
+    start = chance.randrange(len(lines))
+    part = lines[start : start + 6]
+    chance.shuffle(part)
+    return "\n".join([*lines[:start], *part, *lines[start + 6 :]])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.conftest import CHIP, edited, lines_of, session
+from tests.lsp.conftest import CHIP, edited, lines_of, mutated, session
 from trnspec.lsp import actions, navigation
 from trnspec.lsp.completion import complete
 from trnspec.lsp.hover import hover
@@ -17,31 +17,11 @@ from trnspec.yaml import Place
 
 TEXT = Path(CHIP).read_text(encoding="utf-8")
 URI = Path(CHIP).as_uri()
-SCRIBBLES = (
-    "{", "[", '"', "\t", ": ", "- ", "\n", "\u2028", "\U0001d54f", "&a ", "*a", "!!x ", "|", "null", "{a: {b: [",
-)  # fmt: skip
-
-
-def mutated(seed: int) -> str:
-    """A text that is cut, scribbled in, or shuffled."""
-    chance = random.Random(seed)
-    at = chance.randrange(len(TEXT))
-    if seed % 4 == 0:
-        return TEXT[:at]
-    if seed % 4 == 1:
-        return TEXT[:at] + chance.choice(SCRIBBLES) + TEXT[at:]
-    if seed % 4 == 2:
-        return TEXT[:at] + TEXT[at + chance.randrange(60) :]
-    lines = TEXT.split("\n")
-    start = chance.randrange(len(lines))
-    part = lines[start : start + 6]
-    chance.shuffle(part)
-    return "\n".join([*lines[:start], *part, *lines[start + 6 :]])
 
 
 @pytest.mark.parametrize("seed", range(16))
 def test_answers(seed) -> None:
-    result = edited(TEXT, mutated(seed))
+    result = edited(TEXT, mutated(TEXT, seed))
     known, lines, chance = session().known, lines_of(result), random.Random(seed)
 
     symbols(result.document, lines)

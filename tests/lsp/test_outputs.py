@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from lsprotocol.types import DocumentSymbol
 
-from tests.lsp.conftest import lines_of
+from tests.lsp.conftest import lines_of, mutated
 from tests.support.programs import written
 from tests.support.rules import KNOWN, files, slips
 from tests.support.stored import DATA, sample, sampled
@@ -98,20 +98,30 @@ def outline(editor: Editor, found: Sequence[DocumentSymbol]) -> Iterator[str]:
 
 
 def messages(editor: Editor, whole: QuickCheck, _: Any) -> Iterator[str]:
-    """Findings, and what an editor offers to do about them."""
-    name = whole.document.file.removeprefix(f"{editor.folder}/")
-    for slip in slips(files(), name, 1):
-        result = editor.opened(name, slip.text)
+    """Findings, what an editor offers to do about them, and outlines and completions, also of a text that is cut or misspelt."""
+    name, text = whole.document.file.removeprefix(f"{editor.folder}/"), whole.document.text
+    broken = [mutated(text, seed) for seed in range(12)] + [text.replace(*pair) for pair in MISSPELT]
+    for slip in [*broken, *(slip.text for slip in slips(files(), name, 1))]:
+        result = editor.opened(name, slip)
         file, lines = result.document.file, lines_of(result)
         uri = Path(file).as_uri()
         for message in by_file(result.diagnostics, [file], lambda _, lines=lines: lines, KNOWN.codes)[file]:
-            yield editor.shown(slip, message)
+            yield editor.shown(message)
             for made in (
                 actions.fixes(message, uri, lines), actions.waiver(message, uri, result.document, lines),
                 actions.new_source(message, uri, KNOWN),
             ):  # fmt: skip
                 yield from (editor.shown(action.title, action.edit) for action in made)
+        if slip in broken:
+            yield from outline(editor, symbols(result.document, lines))
+            for place in [*words(result)][::9]:
+                found = complete(lines.texts, place, result.graph, KNOWN)
+                yield editor.shown(place, found.typed, *(item.label for item in found.items))
 
+
+MISSPELT = (
+    ("GB/s", "GBps"), ("TFLOPS", "TFLOP"), ("spec:", "spce:"), ("source: ", "source: x"), ("name: ", "name: 'a"), ("count", "cuont"),
+)  # fmt: skip
 
 REQUESTS = {request.__name__: request for request in (hovers, completions, places, messages)}
 
