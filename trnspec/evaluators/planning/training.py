@@ -298,7 +298,7 @@ def considered(low: int, high: int) -> Iterator[int]:
     """The counts between two others, without both: all up to 16, then 18, 20, ... 32, 36, ... 64, 72, ..."""
     count = low
     while True:
-        count += max(1, (1 << (count.bit_length() - 1)) // _PER_OCTAVE) if count >= ALL_UP_TO else 1
+        count += (1 << (count.bit_length() - 1)) // _PER_OCTAVE if count >= ALL_UP_TO else 1
         if count >= high:
             return
         yield count
