@@ -49,3 +49,13 @@ def test_link_table_with_inconsistent_ends(table, pairs, says) -> None:
     assert asymmetries(table) == pairs
     with pytest.raises(TopologyError, match=says):
         FabricGraph.from_adjacency(table)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "message"),
+    [([[], [0]], "chip 1 lists 0 more often than 0 lists 1"), ([[2], []], "chip 0 lists 2, but the chips are 0 to 1"),
+     ([[-1], []], "chip 0 lists -1, but"), ([[0]], "chip 0 lists itself")],
+)  # fmt: skip
+def test_tables_of_neighbours_that_do_not_agree(neighbours, message) -> None:
+    with pytest.raises(TopologyError, match=message):
+        FabricGraph.from_adjacency(neighbours)

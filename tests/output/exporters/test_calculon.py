@@ -52,6 +52,7 @@ def test_the_loader_would_take_it(name) -> None:
         assert {"GiB", "GBps", "MB_efficiency"} == set(memory)
         assert memory["GBps"] > 0, "it divides by it"
         check_curve(memory["MB_efficiency"])
+    assert [network["must_be_filled"] for network in made["networks"]] == [True, False][: len(made["networks"])]
     for network in made["networks"]:
         assert NETWORK == set(network)
         assert network["bandwidth"] > 0
