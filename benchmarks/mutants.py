@@ -14,7 +14,8 @@ Tests run in forks of this process, which has imported pytest and the libraries,
 Hypothesis that fail are not shrunk.
 
 Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
-options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
+options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches; and
+comparisons with a word are not replaced by an order, see ``words``.
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
 survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.
@@ -27,6 +28,7 @@ import ast
 import contextlib
 import difflib
 import importlib
+import itertools
 import os
 import random
 import re
@@ -60,6 +62,7 @@ PACKAGES = sorted(
 LEFT_OUT = ("RemoveDecorator", "VariableReplacer", "VariableInserter", "ExceptionReplacer")
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}
 IDENTITY = {"Is", "IsNot"}
+ORDERS = ("_Lt", "_LtE", "_Gt", "_GtE")
 # Arguments that change what a class prints, its speed, its type, when a mistake of ours is found, or how much is kept.
 SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize", "covariant")
 PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=native"]
@@ -119,6 +122,19 @@ def operators(code: str) -> list[tuple[Place, Place]]:
     return [((a.end_lineno or 0, a.end_col_offset or 0), (b.lineno, b.col_offset)) for a, b in found]
 
 
+def words(code: str) -> list[tuple[Place, Place]]:
+    """Where a value is compared with a text of the code: an order of words is not what a person could mean."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Compare):
+            found += itertools.pairwise([node.left, *node.comparators])
+    return [
+        ((a.end_lineno or 0, a.end_col_offset or 0), (b.lineno, b.col_offset))
+        for a, b in found
+        if any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in (a, b))
+    ]
+
+
 def sensible(operator: str) -> bool:
     """Whether an operator makes changes that a person could make; ``a << b`` for ``a + b`` only raises errors."""
     kind, *words = operator.rpartition("/")[2].split("_")
@@ -135,7 +151,7 @@ def sensible(operator: str) -> bool:
 def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
     """Mutants of a module at different places, drawn at random: first the place, then the change."""
     code = (ROOT / module).read_text("utf-8")
-    left_out, arithmetic = skipped(code), operators(code)
+    left_out, arithmetic, texts = skipped(code), operators(code), words(code)
     tree = get_ast(code)
     places: dict[Place, list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(operator_names()):
@@ -145,6 +161,7 @@ def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
         for node in ast_nodes(tree):
             for start, _ in operator.mutation_positions(node):
                 elsewhere = "BinaryOperator" in name and not any(low <= start < high for low, high in arithmetic)
+                elsewhere |= name.endswith(ORDERS) and any(low <= start < high for low, high in texts)
                 if not elsewhere and not any(low <= start < high for low, high in left_out):
                     places[start].append((name, occurrence))
                 occurrence += 1
