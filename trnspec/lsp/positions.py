@@ -93,5 +93,5 @@ def spot_at(document: Document, place: Place) -> Spot | None:
     containing = [(p, s) for p, s in document.places.items() if (s.key or s.value) <= place <= s.end]
     if not containing:
         return None
-    path, span = max(containing, key=lambda each: (len(each[0]), each[1].key or each[1].value))
+    path, span = max(containing, key=lambda each: len(each[0]))
     return Spot(path, span.key is not None and place < span.value)
