@@ -15,7 +15,7 @@ Hypothesis that fail are not shrunk.
 
 Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
 options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches; and
-comparisons with a word are not replaced by an order, see ``words``.
+equality with a string literal is not replaced by an order, see ``words``.
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
 survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.
@@ -123,7 +123,7 @@ def operators(code: str) -> list[tuple[Place, Place]]:
 
 
 def words(code: str) -> list[tuple[Place, Place]]:
-    """Where a value is compared with a text of the code: an order of words is not what a person could mean."""
+    """Comparisons with a string literal; its order has no meaning."""
     found: list[tuple[ast.expr, ast.expr]] = []
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Compare):

@@ -1,4 +1,4 @@
-"""Answers about the documents of a small catalog at the begin and the end of every word, and about texts with a slip.
+"""Answers about the documents of a small catalog at the beginning and the end of every word, and about texts with a slip.
 
 ``tests/data/answers/lsp.txt`` has for each request an answer of each wording, and before them the number and a checksum of all.
 After a change of an answer, ``python -m tests.lsp.test_outputs`` writes it; read the difference.
@@ -60,7 +60,7 @@ class Editor:
 
 
 def words(result: QuickCheck) -> Iterator[Place]:
-    """The begin and the end of every word of a document."""
+    """The beginning and the end of every word of a document."""
     for number, line in enumerate(lines_of(result).texts, 1):
         yield from (Place(number, match.start() + 1) for match in re.finditer(r"\b|$", line))
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from trnspec.site.document_values import DocumentValue, Entry
 
 _TIMES = {"training": "step time", "inference": "TPOT", "collectives": "collective", "kernels": "kernel"}
-"""What ``spread`` describes, by what was measured."""
+"""The time that ``spread`` describes, by kind of measurement."""
 _GROUP = ("phase", "scale", "models")
 """Fields that name a group of rows."""
 COLUMNS = ("rows", "mean", "median", "worst", "coverage")

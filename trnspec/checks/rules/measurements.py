@@ -40,7 +40,7 @@ _TIMES = tuple(unit.symbol for unit in UNITS if unit.dimension is Dimension.TIME
 """Units of durations, which are never 0."""
 
 _FORMS = {"yes-no": ("yes or no", "yes|no"), "date": (DATE_PATTERN.words, DATE_PATTERN.regex)}
-"""What cells hold that are neither numbers nor any text, and the pattern of it."""
+"""Description and pattern of the forms of cells that are neither numbers nor free text."""
 
 _COUNTS = ("n_chips", "layers", "hidden", "heads", "kv_heads", "seq", "tp", "pp", "dp", "microbatch", "global_batch")
 """Columns of sizes and degrees, which are whole and never 0."""
