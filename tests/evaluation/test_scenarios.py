@@ -3,6 +3,7 @@
 import pytest
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.scenarios import ScenarioOutcome, changed_answers, faults, given, resolve
@@ -37,38 +38,17 @@ def test_a_base_is_inherited_one_by_one() -> None:
     assert set() == found(**spec.scenarios)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "place"),
-    [
-        (Scenario(base="nwo"), ("x", "base")),
-        (Scenario(base="x"), ("x", "base")),
-        (Scenario(base="now", evaluator="trainig"), ("x", "evaluator")),
-        (Scenario(inputs=INPUTS), ("x",)),
-        (Scenario(evaluator="training", inputs={"model": "llama-3.1-8b"}), ("x",)),
-        (Scenario(base="now", inputs={"model": "llama-3.1-9b"}), ("x", "inputs", "model")),
-        (Scenario(base="now", inputs={"on": "trn9.48xlarge*2"}), ("x", "inputs", "on")),
-        (Scenario(base="now", inputs={"on": "llama-3.1-8b"}), ("x", "inputs", "on")),
-        (Scenario(base="now", inputs={"tpp": 8}), ("x", "inputs", "tpp")),
-        (Scenario(base="now", inputs={"dtype": "fp9"}), ("x", "inputs", "dtype")),
-        (Scenario(evaluator="plan-train", inputs={"model": "llama-3.1-8b", "on": ("trn2.48xlarge",), "tokens": "10X"}), ("x", "inputs", "tokens")),
-        (Scenario(evaluator="plan-train", inputs={"model": "llama-3.1-8b", "on": ("trn2.48xlarge",), "tokens": "10T", "mtbf": "5 cows"}), ("x", "inputs", "mtbf")),
-        (Scenario(base="now", inputs={"tp": "8"}), ("x", "inputs", "tp")),
-        (Scenario(base="now", inputs={"tp": 0}), ("x", "inputs", "tp")),
-        (Scenario(base="now", inputs={"tp": (8,)}), ("x", "inputs", "tp")),
-        (Scenario(base="now", inputs={"recompute": "som"}), ("x", "inputs", "recompute")),
-        (Scenario(base="now", evaluator="collective"), ("x",)),
-        (Scenario(base="now", assume={"trainium2.memory.bandwith": "3 TB/s"}), ("x", "assume", "trainium2.memory.bandwith")),
-        (Scenario(base="now", assume={"trainium2.memory.bandwidth": "3 TB"}), ("x", "assume", "trainium2.memory.bandwidth")),
-        (Scenario(base="now", assume={"trainium2.spec.memory.bandwidth": "3 TB/s"}), ("x", "assume")),
-    ],
-)  # fmt: skip
-def test_faults_are_where_they_are_written(scenario: Scenario, place: tuple[str, ...]) -> None:
-    places = found(now=NOW, x=scenario, y=Scenario(base="x"))
+@pytest.mark.parametrize(("scenario", "place"), tables(__file__)["faults"])
+def test_faults_are_where_they_are_written(scenario: dict, place: list[str]) -> None:
+    inputs = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in scenario.get("inputs", {}).items()
+    }
+    places = found(now=NOW, x=Scenario(**scenario | {"inputs": inputs}), y=Scenario(base="x"))
 
-    assert place in places
+    assert tuple(place) in places
     assert not {p for p in places if p[0] == "now"}
-    if place[1:2] == ("inputs",):
-        assert {place} == places
+    if place[1:2] == ["inputs"]:
+        assert {tuple(place)} == places
 
 
 def test_limits() -> None:

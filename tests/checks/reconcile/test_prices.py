@@ -1,12 +1,14 @@
 """trnspec.checks.reconcile.quotes: what is known of each price, and the likely cause of a wrong one."""
 
 import functools
+from fractions import Fraction
 from typing import Any
 
 import attrs
 import pytest
 
 from tests.support.rules import bare, linked, put, shipped
+from tests.support.tables import tables
 from trnspec.checks.reconcile import quotes
 from trnspec.checks.reconcile.sites import Site
 from trnspec.model.quotes import Price
@@ -84,43 +86,18 @@ def offer(
     return made(known, site=site, type=type, place=place, **more)
 
 
-OTHER_FAMILY = "b2.large"
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "code", "low", "high", "why"),
-    [
-        ({}, {}, "TRN806", 1, 1, "nothing"),
-        ({}, {"date": "2025"}, "TRN806", 1, 1, "nothing"),
-        ({}, {"date": "2025-06-30"}, "TRN806", 1, 1, "nothing"),
-        ({}, {"date": "2025-07"}, "TRN803", 1 / 2, 2, "date"),
-        ({}, {"date": "2024"}, "TRN803", 1 / 2, 2, "date"),
-        ({}, {"place": "us-east-1a"}, "TRN803", 1, 1, "nothing"),
-        ({}, {"place": "eu-north-1"}, "TRN803", 1 / 1.75, 1.75, "region"),
-        ({}, {"place": "eu-north-1", "date": "2024"}, "TRN803", 1 / 3.5, 3.5, "region and date"),
-        ({}, {"type": "spot"}, "TRN804", 1, 1 / 0.09, "type"),
-        ({"type": "reserved"}, {"type": "spot"}, "TRN804", 0.25, 1 / 0.09, "type"),
-        ({"type": "capacity-block"}, {"type": "reserved"}, "TRN804", 0.25, 5, "type"),
-        ({"type": "spot"}, {"type": "spot", "place": "eu-north-1"}, "TRN803", 1 / 5, 5, "zone and date"),
-        ({"type": "reserved"}, {"type": "reserved"}, "TRN806", 1, 1, "nothing"),
-        ({"type": "reserved"}, {"type": "reserved", "term": "3-year"}, "TRN803", 1 / 4, 4, "term"),
-        ({"type": "capacity-block"}, {"type": "capacity-block"}, "TRN806", 1 / 1.5, 1.5, "term"),
-        # 1 and 16 chips, 8 and 128 processors, 32 and 512 GiB.
-        ({"server": "a1.small"}, {}, "TRN802", 1 / 16, 1 / 16, "size"),
-        ({"server": "a1.small", "sizes": (1, 32, 0)}, {}, "TRN802", 1 / 16, 1 / 4, "size"),
-        ({"server": "a1.small"}, {"type": "spot"}, "TRN804", 1 / 16, 1 / 16 / 0.09, "size and type"),
-        ({"server": OTHER_FAMILY}, {}, "TRN802", 1 / 1.5, 1.5, "size"),
-        ({"server": OTHER_FAMILY, "sizes": (4, 4, 4)}, {}, "TRN802", 1 / 6, 1.5 / 4, "size"),
-        ({"type": "spot", "server": "a1.small"}, {"type": "spot"}, "TRN802", 0.09 / 16, 1 / 0.09 / 16, "size and type"),
-    ],
-)  # fmt: skip
-def test_expected_price_from_another(one: Any, other: Any, code: str, low: float, high: float, why: str) -> None:
+@pytest.mark.parametrize(("one", "other", "code", "low", "high", "why"), tables(__file__)["bounds"])
+def test_expected_price_from_another(one: Any, other: Any, code: str, low: Any, high: Any, why: str) -> None:
     """Equal prices differ by 3 % at most, as does what follows from equal ones; spot prices follow demand."""
     digits = 1 if why == "zone and date" else 1.03
     pair = offer(**one), offer(**other)
 
     assert quotes._code(*pair) == code
-    assert quotes._bounds(*pair) == (pytest.approx(low / digits), pytest.approx(high * digits), why)
+    assert quotes._bounds(*pair) == (
+        pytest.approx(Fraction(low) / digits),
+        pytest.approx(Fraction(high) * digits),
+        why,
+    )
 
 
 @pytest.mark.parametrize(
