@@ -2,7 +2,7 @@
 
 import pytest
 
-from trnspec.lsp.cursor import cursor_at
+from trnspec.lsp.cursor import cursor_at, keys_of
 from trnspec.yaml import Place
 
 TEXT = """\
@@ -53,3 +53,17 @@ def test_cursor(line, path, key, typed) -> None:
     assert (path, key, typed) == (cursor.path, cursor.key, cursor.typed)
     # An item begins after the last dash alone.
     assert (line == 25) is cursor.item
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        (1, "api_version claims metadata spec"), (3, "allow name"), (5, "at code"), (6, "at code"), (7, "at code"),
+        (11, "capacity"), (12, "core"), (15, "link"), (16, "c"), (19, ""),
+        (20, "at says source"), (21, "at says"), (22, "at says"), (24, "at says"), (25, ""), (26, "api_version claims metadata spec"),
+    ],
+)  # fmt: skip
+def test_keys(line, keys) -> None:
+    cursor = cursor_at(LINES, Place(line, len(LINES[line - 1]) + 1))
+
+    assert {*keys.split()} == keys_of(LINES, line, cursor)

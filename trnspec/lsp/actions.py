@@ -27,7 +27,7 @@ from trnspec.plugins.api import Registry
 from trnspec.yaml import Document, Edit, Path, Place
 from trnspec.yaml.edits import item
 
-_SPELLINGS = re.compile(r"did you mean (.*)\?")
+_SPELLINGS = re.compile(r"did you mean .*\?")
 _UNIT = re.compile(r'unknown unit "([^"]+)"')
 _MOST = 60
 """The length of a replacement that is shown as a title."""
@@ -58,10 +58,10 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: TextLines) -> Iterator[
     unit = _UNIT.search(diagnostic.message)
     if unit is not None:
         # Of a figure, the unit alone.
-        names = {name: old.replace(unit[1], name, 1) for name in re.findall(r'"([^"]+)"', match[1]) if unit[1] in old}
+        names = {name: old.replace(unit[1], name, 1) for name in re.findall(r'"([^"]+)"', match[0]) if unit[1] in old}
     else:
         quote = old[:1] if old[:1] in {"'", '"'} else ""
-        names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[1])}
+        names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[0])}
     for name, new in names.items():
         edit = types.TextEdit(diagnostic.range, new)
         yield _action(f"Replace with {name}", uri, edit, diagnostic, preferred=len(names) == 1)

@@ -58,10 +58,7 @@ def described(field: Field, table: UnitTable) -> str:
     """The documentation of a field as Markdown."""
     units = field.units(table)
     shown = ", ".join(units[:6]) + (", ..." if len(units) > 6 else "")
-    parts = [f"**{field.name}**: {field.type_words}" + (f" [{shown}]" if shown else "")]
-    parts[0] += ", required" if field.required else ""
-    if field.description:
-        parts.append(field.description)
-    if field.example:
-        parts.append(f"Example: `{field.example}`")
-    return "\n\n".join(parts)
+    head = f"**{field.name}**: {field.type_words}" + (f" [{shown}]" if shown else "")
+    head += ", required" if field.required else ""
+    example = f"Example: `{field.example}`" if field.example else ""
+    return "\n\n".join(part for part in (head, field.description, example) if part)

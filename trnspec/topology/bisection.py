@@ -225,7 +225,7 @@ class _WeightMatrix:
         for first in range(0, 1 << (n - 1), block):
             # Chip 0 stays on one side: a cut and its mirror image are the same.
             masks = (np.arange(first, min(first + block, 1 << (n - 1)), dtype=np.uint32) << np.uint32(1)) | np.uint32(1)
-            masks = masks[np.isin(_ones(masks), (n // 2, (n + 1) // 2))]
+            masks = masks[np.isin(np.bitwise_count(masks), (n // 2, (n + 1) // 2))]
             if not len(masks):
                 continue
             x = ((masks[:, None] >> shifts) & np.uint32(1)) * 2.0 - 1.0
@@ -240,12 +240,3 @@ class _WeightMatrix:
                 kept[:n], kept[n:] = x[at], x[at] @ full[:n, n:] >= 0
                 kept[[n + s for s in linked]] = sides[int(np.argmin([option[at] for option in options]))]
         return frozenset(int(v) for v in np.flatnonzero(kept > 0))
-
-
-def _ones(masks: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The number of set bits: in each pair of bits, then in each four, eight, and in all."""
-    pairs = masks - ((masks >> 1) & 0x55555555)
-    fours = (pairs & 0x33333333) + ((pairs >> 2) & 0x33333333)
-    eights = (fours + (fours >> 4)) & 0x0F0F0F0F
-    ones: npt.NDArray[np.uint32] = (eights + (eights >> 8) + (eights >> 16) + (eights >> 24)) & 0x3F
-    return ones
