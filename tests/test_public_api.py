@@ -15,7 +15,7 @@ from tests.support.programs import ROOT
 from trnspec import Amount, Quantity, QuantityError, TrnspecError
 from trnspec.api import registry
 from trnspec.perf.sweep.batch import Top, estimators, sweep
-from trnspec.short_repr import LIMIT, short_repr
+from trnspec.short_repr import LIMIT, abbreviated, short_repr
 
 CAT = trnspec.load()
 CHIP = CAT.chips["trainium2"]
@@ -194,6 +194,8 @@ def test_short_repr() -> None:
     assert repr(Thing("x", ((1, (2, (3,))),), "n")) == "Thing(name='x', items=((1, (...)),), note='n')"
     assert repr(Thing("x", (), "n")) == "Thing(name='x', note='n')"
     assert len(repr(Thing("x" * 500, tuple(range(500)), "y" * 500))) <= LIMIT
+    assert [200, 200] == [len(abbreviated("x" * length)) for length in (200, 201)]
+    assert abbreviated("x" * 201) == "x" * 197 + "..."
 
 
 def test_reprs_name_kind_and_document() -> None:

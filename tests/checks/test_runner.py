@@ -1,9 +1,14 @@
 """trnspec.checks.runner: what a run counts, and on which documents it reports."""
 
+import pytest
+
 from tests.support.rules import KNOWN
 from trnspec.checks.runner import check, document_errors
+from trnspec.checks.runner import run as run_rules
 from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.settings import Settings
+from trnspec.model.chip import Chip
+from trnspec.plugins.api import rule
 from trnspec.yaml import read_text
 
 CHIP = "api_version: trnspec/v1\nkind: Chip\nmetadata: {{name: {0}, title: A{2}}}\nspec: {{memory: {{capacity: 8 GiB}}{1}}}\n"
@@ -48,6 +53,21 @@ def test_findings_of_targets_are_reported() -> None:
     texts["good"] = SERVER.replace("box", "good").replace("48", "32")
     assert found(run(texts, ("two",), select=("TRN3", "TRN4"))) == [("box.yaml", "TRN402"), ("two.yaml", "TRN301")]
     assert found(run(texts, ("box",), select=("TRN4",))) == [("box.yaml", "TRN402")]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_local_rules_run_in_the_scope_of_a_graph_alone(local) -> None:
+    graph, _ = link(load_document(read_text(CHIP.format(name, "", ""), name), KNOWN) for name in ("one", "two"))
+    seen: list[str] = []
+
+    @rule("ABC001", "seen", over=Chip, local=local)
+    def see(node, graph):
+        """It notes the documents."""
+        seen.append(node.name)
+        yield from ()
+
+    assert [] == run_rules([see], graph.focused_on(["one"]))
+    assert (["one"] if local else ["one", "two"]) == seen
 
 
 def test_waivers_are_counted_where_they_accept_something() -> None:

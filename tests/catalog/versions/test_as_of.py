@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
-from trnspec.catalog.versions.as_of import _typed, as_of
+from trnspec.catalog.versions.as_of import _may_be_set, _typed, as_of
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.graph import references
 from trnspec.loading.structure import plain
 from trnspec.model.annotations import NAME_PATTERN
-from trnspec.model.reflection import ChoiceShape, FlagShape, NumberShape, TextShape
+from trnspec.model.reflection import ChoiceShape, FlagShape, NumberShape, TextShape, spread
 from trnspec.model.source import Source, end
 from trnspec.quantities.units import UNITS
 
@@ -183,6 +183,20 @@ COUNT = NumberShape(whole=True, least=3)
 )  # fmt: skip
 def test_a_claim_of_another_type_has_no_value(says, shape, value) -> None:
     assert value == _typed(says, shape, UNITS)
+
+
+@pytest.mark.parametrize(
+    ("path", "may"),
+    [
+        ("power", True), ("dma.bandwidth", True), ("memory.bandwidth", True), ("peak.dense.bf16", True),
+        ("cores.count", False), ("links.bandwidth.both", False), ("ratios.0.is", False), ("ratios.0", False), ("other.note", True),
+    ],
+)  # fmt: skip
+def test_missing_value_without_required_siblings_may_be_set(path, may) -> None:
+    spec = graph(document("Chip", "part", "spec: {memory: {capacity: 1 GiB}}")).nodes["part"].spec
+    (steps,) = spread(path)
+
+    assert may is _may_be_set(spec, ("spec", *steps))
 
 
 def test_incomplete_part_is_omitted() -> None:

@@ -194,7 +194,7 @@ def _expert_degrees(experts: int, replicas: int) -> tuple[int, ...]:
 def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths, part: str) -> Replica:
     """The times of one replica: of prompts by themselves, and of decode steps with 1 to ``most`` requests."""
     serving, numbers, plan = serving_of(known), setup.pool.numbers, setup.pool.plan
-    sizes = sorted({*range(1, min(most, 8) + 1), *(1 << i for i in range(most.bit_length())), most})
+    sizes = sorted({*range(1, min(most, 8)), *(1 << i for i in range(most.bit_length())), most})
     steps = {n: _step(setup.with_batch(n), serving) for n in sizes} if part != "prefill" else {1: 1.0}
     if part == "decode":
         return Replica.of([0.0], steps, first=0.0, output=float(lengths.osl))
