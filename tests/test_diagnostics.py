@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.programs import ROOT
+from tests.support.tables import tables
 from trnspec import errors
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity, in_plugin, nearest, read_page, unknown_name
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
@@ -73,20 +74,7 @@ def test_when_a_report_is_fine(severities, ok):
     assert {s: report.count(s) for s in Severity} == {s: severities.count(s) for s in Severity}
 
 
-@pytest.mark.parametrize(
-    ("word", "words", "found"),
-    [
-        ("bandwith", ["bandwidth", "capacity"], ["bandwidth"]),
-        ("TRAINIUM", ["trainium", "Inferentia"], ["trainium"]),
-        ("chip", ["Chip", "chips", "link"], ["Chip", "chips"]), ("x", ["bandwidth"], []), ("x", [], []),
-        ("", ["a"], []), ("tr", ["trn2.48xlarge"], ["trn2.48xlarge"]), ("aaaa", ["aaab", "aaac", "aaad", "aaae"], 3),
-        ("trn2", ["trainium2", "u-trn2x64", "trn2u.48xlarge", "trn2-ultraserver", "trn2.48xlarge"], ["trn2.48xlarge", "trn2-ultraserver", "trn2u.48xlarge"]),
-        ("llama-3", ["llama-2-13b", "llama-3.1-70b", "llama-3-8b"], ["llama-3-8b", "llama-3.1-70b", "llama-2-13b"]),
-        ("Trn2", ["TRN2.48xlarge", "trainium2"], ["TRN2.48xlarge", "trainium2"]), ("b", ["bandwidth"], []),
-        ("8b", ["llama-3.1-8b", "llama-3-8b", "gpt-18b"], ["llama-3-8b", "llama-3.1-8b"]),
-        ("trn9", ["trn1.32xlarge", "trainium1", "p5.48xlarge"], ["trn1.32xlarge"]), ("abc", ["abd-long-name"], []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("word", "words", "found"), tables(__file__)["nearest_names"])
 def test_nearest_names(word, words, found):
     result = nearest(word, words)
     assert (len(result) if isinstance(found, int) else result) == found

@@ -16,6 +16,7 @@ import pytest
 import trnspec
 from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
+from tests.support.tables import tables
 from trnspec.errors import UsageError
 
 TABLES = CAT._tables()
@@ -72,21 +73,7 @@ def test_parquet(tmp_path) -> None:
     assert duckdb.sql(f"SELECT dies FROM '{file}' ORDER BY name").fetchall() == [(None,), (2,)]
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ('SELECT name FROM chips WHERE "memory.capacity" > 60 * 1024^3', [{"name": "full"}]),
-        (
-            "SELECT f.path FROM figures f JOIN sources s ON f.source = s.name WHERE s.rank = 'third-party'",
-            [{"path": "links.bandwidth.both"}],
-        ),
-        ("SELECT count(*) AS n FROM claims WHERE verdict <> 'agrees'", [{"n": 3}]),
-        ('SELECT "fabric.topology.dimensions"[1] AS d FROM servers ORDER BY name', [{"d": 2}, {"d": None}]),
-        ("WITH a AS (SELECT 1 AS b) FROM a;", [{"b": 1}]),
-        ("SELECT name FROM clusters", []),
-        ("SELECT name FROM chips ORDER BY name -- the last line", [{"name": "bare"}, {"name": "full"}]),
-    ],
-)
+@pytest.mark.parametrize(("text", "rows"), tables(__file__)["sql"])
 def test_sql(text, rows) -> None:
     assert rows == CAT.sql(text).to_pylist()
 
@@ -109,20 +96,7 @@ def test_sql_and_queries_agree() -> None:
     assert [b.name for b in asked] == found["name"].to_pylist()
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("SELEC", "syntax error"), ("", "one SQL query is expected, not 0"),
-        ("SELECT 1; SELECT 2", "one SQL query is expected, not 2"), ("SELECT nothing FROM chips", "in double quotes"),
-        ("SELECT peak.dense.bf16 FROM chips", "in double quotes"), ("SELECT * FROM chps", 'Did you mean "chips"'),
-        ("SELECT name::INT FROM chips", "Could not convert"), ("DROP TABLE chips", "write a SELECT"),
-        ("CREATE TABLE a (b INT)", "write a SELECT"), ("INSERT INTO chips (name) VALUES ('x')", "write a SELECT"),
-        ("SET threads = 1", "write a SELECT"), ("EXPLAIN ANALYZE DELETE FROM chips", "write a SELECT"),
-        ("PRAGMA version", "write a SELECT"), ("CALL pragma_version()", "write a SELECT"),
-        ("CHECKPOINT", "write a SELECT"), ("DELETE FROM chips RETURNING *", "write a SELECT"),
-        ("ATTACH 'other.db'", "write a SELECT"), ("INSTALL httpfs", "write a SELECT"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), tables(__file__)["wrong_sql"])
 def test_wrong_sql(text, words) -> None:
     with pytest.raises(UsageError, match=words):
         CAT.sql(text)

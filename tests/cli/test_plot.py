@@ -7,6 +7,7 @@ import pytest
 
 import trnspec
 from tests.support.programs import DATA
+from tests.support.tables import tables
 from trnspec.cli.plot import _compared
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
@@ -44,25 +45,7 @@ def test_a_comparison_has_values_in_one_unit_and_ratios_to_the_baseline() -> Non
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["eval", "roofline", "--on", "trainium2", "--plot", "roof.gif"], "roof.gif: the name of a chart ends in"),
-        (["plot", "history", "trainium2.memory.bandwith", "--output", "a.svg"], "did you mean"),
-        (["plot", "compare", "trainium2", "--output", "a.svg"], "name at least two documents"),
-        (["plot", "memory", "none.json", "--output", "a.svg"], "none.json"),
-        (["plot", "memory", "text.json", "--output", "a.svg"], "text.json: the output of trnspec eval training --form"),
-        (["plot", "memory", "list.json", "--output", "a.svg"], "list.json: the output of trnspec eval training --form"),
-        (["plot", "memory", "empty.json", "--output", "a.svg"], "(KeyError: 'evaluator')"),
-        (["plot", "memory", "refused.json", "--output", "a.svg"], "refused.json: it does not fit"),
-        (["plot", "roofline", "trainium1", "--dtype", "mxfp4", "-o", "a.svg"], "mxfp4"),
-        (["plot", "topology", "trn2.48xlarge", "-o", "a.png"], "a topology is drawn as .svg only"),
-        (["plot", "topology", "trn2.48xlarge", "--highlight", "pp=2", "--output", "a.svg"], "tp=RANKS is expected"),
-        (
-            ["plot", "topology", "trn2.48xlarge", "--highlight", "tp=48", "--output", "a.svg"],
-            "48 does not divide the 64",
-        ),
-    ],
-    ids=lambda value: "" if isinstance(value, list) else value,
+    ("args", "message"), tables(__file__)["errors"], ids=lambda value: "" if isinstance(value, list) else value
 )
 def test_errors(here, args, message) -> None:
     (here.folder / "text.json").write_text("TTFT")

@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from tests.support.rules import document, graph
+from tests.support.tables import tables
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph
 from trnspec.quantities.formula import FormulaError
@@ -52,24 +53,7 @@ def test_values(formula, low, high) -> None:
     assert Interval(Fraction(low), Fraction(high)) == value_of(formula, GRAPH.named("box.4xlarge"), GRAPH)
 
 
-@pytest.mark.parametrize(
-    ("formula", "message"),
-    [
-        ("nothing:spec.dies", "no document is named 'nothing' (in the formula 'nothing:spec.dies')"),
-        ("torn:spec.dies x 2", "torn has errors (in the formula 'torn:spec.dies x 2')"),
-        (
-            "bad:spec.memory.bandwidth",
-            "bad:spec.memory.bandwidth has errors (in the formula 'bad:spec.memory.bandwidth')",
-        ),
-        ("one:spec.memory", "one has no figure at spec.memory (in the formula 'one:spec.memory')"),
-        ("spec.memory", "box.4xlarge has no figure at spec.memory (in the formula 'spec.memory')"),
-        (
-            "2 x one:spec.memory.technology",
-            "one has no figure at spec.memory.technology (in the formula '2 x one:spec.memory.technology')",
-        ),
-        ("one:spec.memory.capacity x", "a number is expected at the end of the formula '96 GiB x'"),
-    ],
-)
+@pytest.mark.parametrize(("formula", "message"), tables(__file__)["errors"])
 def test_errors(formula, message) -> None:
     with pytest.raises(FormulaError) as error:
         value_of(formula, BROKEN.named("box.4xlarge"), BROKEN)
@@ -111,20 +95,6 @@ LOOP = graph(
 )
 
 
-@pytest.mark.parametrize(
-    ("formula", "path", "circular"),
-    [
-        ("spec.bandwidth.both / 2", "bandwidth.both", True),
-        ("loop:spec.bandwidth.both / 2", "bandwidth.both", True),
-        ("2 x spec.bandwidth.per_direction", "bandwidth.both", True),  # through the server
-        ("box:spec.network.bandwidth / 8", "bandwidth.per_direction", True),
-        ("spec.lanes.count x 1", "lanes.count", True),
-        # A loop that the figure is no part of.
-        ("spec.lanes.count x 1 GB/s", "latency", False),
-        ("box:spec.network.peak / 9", "bandwidth.both", False),
-        ("nothing:spec.network.peak / 9", "bandwidth.both", False),
-        ("2 x 1 GB/s", "bandwidth.both", False),
-    ],
-)
+@pytest.mark.parametrize(("formula", "path", "circular"), tables(__file__)["circular_formulas"])
 def test_circular_formulas(formula, path, circular) -> None:
     assert circular == is_circular(formula, LOOP.named("loop"), ("spec", *path.split(".")), LOOP)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.rules import document, graph, source
+from tests.support.tables import tables
 from trnspec.graph.products import about, chips_of, is_described
 
 PAGES = [source(name, "2024-02") for name in ("neuron-one-2024", "box-page", "a-page", "uno-and-other")]
@@ -35,50 +36,14 @@ SYSTEMS = [
 MADE = graph(*PAGES, CORE, SHARED, *CHIPS, *SYSTEMS)
 
 
-@pytest.mark.parametrize(
-    ("name", "chips"),
-    [
-        ("one", {"one"}),
-        ("core-v2", {"one"}),
-        ("plain", {"other", "third"}),
-        # Of a link, the chips that name it and those of the systems that do.
-        ("wire", {"one", "fourth"}),
-        ("wire-tdp", {"one", "fourth"}),
-        ("rope", set()),
-        ("box.4xlarge", {"other"}),
-        ("rack", {"other"}),
-        ("rack-tdp", {"other"}),
-        ("hall", set()),
-        ("a-page", set()),
-    ],
-)
+@pytest.mark.parametrize(("name", "chips"), tables(__file__)["chips_of"])
 def test_chips_of(name, chips) -> None:
-    assert chips == chips_of(MADE, MADE.named(name))
+    assert {*chips} == chips_of(MADE, MADE.named(name))
 
 
-@pytest.mark.parametrize(
-    ("name", "chips"),
-    [
-        ("neuron-one-2024", {"one"}),
-        ("uno-and-other", {"one", "other"}),
-        # A server is named by its family, also by that of an alias; a chip is not cut at its point.
-        ("box-page", {"other"}),
-        ("crate-page", {"other"}),
-        ("tin", {"fourth"}),
-        ("box.4xlarge-page", set()),
-        # A core by its name, an alias or its version.
-        ("a-core-v2-page", {"one"}),
-        ("core-v2", {"one"}),
-        ("kernel-page", {"one"}),
-        ("plain-box", {"other", "third"}),
-        ("core-v20-page", set()),
-        ("acore-v2", set()),
-        ("a-page", set()),
-        ("rack-page", set()),
-    ],
-)
+@pytest.mark.parametrize(("name", "chips"), tables(__file__)["about"])
 def test_about(name, chips) -> None:
-    assert chips == about(MADE, name) == about(MADE, name)
+    assert {*chips} == about(MADE, name) == about(MADE, name)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.rules import document, graph, source
+from tests.support.tables import tables
 from trnspec.graph.quotes import draws, quoted_facts, upper_power
 
 PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]
@@ -41,32 +42,7 @@ def listed(name: str, *type_: str) -> list[str]:
     return [f"{draw.document.name}: {draw}" for draw in draws(MADE, MADE.named(name), *type_)]
 
 
-@pytest.mark.parametrize(
-    ("name", "type_", "expected"),
-    [
-        (
-            "one",
-            (),
-            [
-                "one: 400 W tdp (2025-03-01)",
-                "one-a-tdp: 405 W tdp (2024-02)",
-                "one-b-tdp: 410 W tdp (2024-02)",
-                "one-maximum: 500 W maximum (2024-02)",
-                "one-z-typical: 300 W typical at a benchmark (2024-02)",
-                "one-measured: 250 W measured (2024-02)",
-            ],
-        ),
-        ("one", ("maximum",), ["one-maximum: 500 W maximum (2024-02)"]),
-        ("one", ("nameplate",), []),
-        ("box", (), ["box-nameplate: 12 kW nameplate (2024-02)"]),
-        (
-            "bare",
-            ("configurable-tdp",),
-            ["bare-configurable: 150 W configurable-tdp at the limit of 150 W (2024-02)"],
-        ),
-        ("page", (), []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "type_", "expected"), tables(__file__)["draws"])
 def test_draws(name, type_, expected) -> None:
     """The figure of the chip is a design power and comes first; a document without a figure has none."""
     assert expected == listed(name, *type_)

@@ -8,6 +8,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.support.programs import ROOT, completed, environment, forked
+from tests.support.tables import tables
 
 pytestmark = pytest.mark.slow  # each call runs a program
 
@@ -77,20 +78,7 @@ def test_evaluators_and_their_inputs(answers: dict[str, Any]) -> None:
     assert inputs >= {"kind", "size", "on"}
 
 
-@pytest.mark.parametrize(
-    ("call", "command"),
-    [
-        ("find", ["query", "chip where memory.capacity > 90 GiB", "--columns", "memory.capacity,dies"]),
-        ("show", ["show", "trainium2"]),
-        ("check", ["check", "trn2.48xlarge", "memory.bandwidth", "46 TB/s"]),
-        ("audit", ["audit", "trainium1", "memory.capacity"]),
-        ("evaluate", ["eval", "collective", "--kind", "all-reduce", "--size", "1 MiB", "--on", "trn2.48xlarge"]),
-        (
-            "plan",
-            ["plan", "train", "--model", "llama-3.1-8b", "--tokens", "1T", "--on", "trn1.32xlarge", "--count", "8"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "command"), tables(__file__)["tool_answer_equals_command_output"])
 def test_tool_answer_equals_command_output(answers: dict[str, Any], call: str, command: list[str]) -> None:
     assert answers[call].structured_content == forked(*command, "--format", "json", cwd=ROOT, path=ROOT).data
 

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from tests.support.programs import ROOT
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
 from trnspec.model.chip import Chip
@@ -28,27 +29,8 @@ Two = attrs.make_class("Two", {"kind": attrs.field(type=str), "count": attrs.fie
 Either = attrs.make_class("Either", {"either": attrs.field(type=One | Two)})
 
 
-@pytest.mark.parametrize(
-    ("path", "keys", "expected"),
-    [
-        ((), ["spec", "kind", "api_version"], ["api_version", "kind", "spec"]),
-        (("metadata",), ["title", "name"], ["name", "title"]),
-        (("claims", 0), ["reason", "scope", "says", "at"], ["at", "says", "scope", "reason"]),
-        (("spec", "memory"), ["bandwidth", "capacity"], ["capacity", "bandwidth"]),
-        (("spec", "memory", "bandwidth"), ["note", "value"], ["value", "note"]),
-        (("spec", "dies"), ["where", "source"], ["where", "source"]),
-        (("spec", "dies"), ["where", "source", "value"], ["value", "source", "where"]),
-        # Types and names have the order of the source, and unknown keys stay below the key above them.
-        (("spec", "peak", "dense"), ["fp8", "bf16"], ["fp8", "bf16"]),
-        (("spec", "other"), ["b", "a"], ["b", "a"]),
-        (("spec", "memory"), ["bandwidth", "x", "capacity"], ["capacity", "bandwidth", "x"]),
-        # Of several classes the first that has all keys.
-        (("spec", "either"), ["kind", "name"], ["name", "kind"]),
-        (("spec", "either"), ["count", "kind"], ["kind", "count"]),
-        (("spec", "either"), ["x", "name", "kind"], ["x", "name", "kind"]),
-    ],
-)
+@pytest.mark.parametrize(("path", "keys", "expected"), tables(__file__)["order"])
 def test_order(path, keys, expected) -> None:
-    ranks = key_order(Either if path[-1:] == ("either",) else Chip)(path, keys)
+    ranks = key_order(Either if path[-1:] == ["either"] else Chip)(tuple(path), keys)
 
     assert expected == [key for _, key in sorted(zip(ranks, keys, strict=True), key=lambda pair: pair[0])]

@@ -6,6 +6,7 @@ A link of 896 Gbps per direction, four links per chip: 3,584 Gbps in one directi
 import pytest
 
 from tests.support.rules import document, source
+from tests.support.tables import tables
 from trnspec.testing import report
 
 LINKS = "links: {link: ici, ports: 4, bandwidth: %s}, "
@@ -69,20 +70,7 @@ def test_the_right_rate_has_no_finding(rate: str, link: str, system: str) -> Non
 
 @SYSTEMS
 @pytest.mark.parametrize("chip", ["", "7168 Gbps"])
-@pytest.mark.parametrize(
-    ("rate", "path", "hint"),
-    [
-        ("3584 Gbps", "both", "one direction instead of both: 2 x 3584 Gbps closes the gap"),
-        ("{both: 3584 Gbps}", "both", "one direction instead of both: 2 x 3584 Gbps closes the gap"),
-        (
-            "{per_direction: 7168 Gbps}",
-            "per_direction",
-            "both directions instead of one: half of 7168 Gbps closes the gap",
-        ),
-        ("{both: 5000 Gbps}", "both", ""),
-        ("5000 Gbps", "both", ""),
-    ],
-)
+@pytest.mark.parametrize(("rate", "path", "hint"), tables(__file__)["a_wrong_rate_has_one_finding"])
 def test_a_wrong_rate_has_one_finding(rate: str, path: str, hint: str, chip: str, system: str) -> None:
     [(at, reported)] = findings(texts(rate, chip=chip, system=system))
     assert f"fabric.bandwidth.{path}" == at

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from tests.support.rules import linked
+from tests.support.tables import tables
 from trnspec.checks.reconcile import quotes
 
 
@@ -53,17 +54,7 @@ def test_two_powers_of_one_subject(one: Any, other: Any, code: str, low: float, 
             assert conflict.why == ("digits" if code == "TRN806" else "type")
 
 
-@pytest.mark.parametrize(
-    ("type", "scope", "low", "high"),
-    [
-        ("maximum", "system", 1.25, 2.6),
-        ("tdp", "system", 1.25, 2.6),
-        ("nameplate", "system", 1.25, 7.8),
-        ("typical", "system", 0.1, 2.6),
-        ("measured", "rack", 0.1, 2.6),
-        ("maximum", "rack", 1.1, 2.6),
-    ],
-)
+@pytest.mark.parametrize(("type", "scope", "low", "high"), tables(__file__)["a_system_and_its_chips"])
 def test_a_system_and_its_chips(type: Any, scope: str, low: float, high: float) -> None:
     """16 chips of 500 W."""
     chip = power()
@@ -122,21 +113,7 @@ def test_the_power_of_most_conflicts_is_blamed() -> None:
     assert [c.code for c in quotes._blamed(equal, quotes._power_order, quotes._narrow)] == ["TRN806"]
 
 
-@pytest.mark.parametrize(
-    ("value", "count", "cause"),
-    [
-        (100.0, 16, "a factor of 0.1: 1,000 W is within the bounds"),
-        (10_000.0, 16, "a factor of 10: 1,000 W is within the bounds"),
-        (1.0, 16, "a factor of 0.001: 1,000 W is within the bounds"),
-        (62.5, 16, "the power of one chip: 16 x 62.5 = 1,000 W"),
-        (500.0, 2, "the power of one chip: 2 x 500 = 1,000 W"),
-        (62.5, 1, ""),
-        (2_000.0, 16, ""),
-        # Of two the one nearest to the middle of the bounds.
-        (110.0, 9, "the power of one chip: 9 x 110 = 990 W"),
-        (101.0, 9, "a factor of 0.1: 1,010 W is within the bounds"),
-    ],
-)
+@pytest.mark.parametrize(("value", "count", "cause"), tables(__file__)["the_cause_of_a_power_out_of_bounds"])
 def test_the_cause_of_a_power_out_of_bounds(value: float, count: int, cause: str) -> None:
     one = power("b2.large-maximum", value=value, sizes=(float(count),))
 

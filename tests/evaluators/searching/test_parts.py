@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.errors import UsageError
 from trnspec.evaluation.progress import SearchExecution, distributed, reported
 from trnspec.evaluators.searching.files import PartResult, headers, load, merged, name_of, save
@@ -211,20 +212,7 @@ def test_damaged_results_are_rejected(tmp_path) -> None:
         load(search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"seq": 2048})), header)
 
 
-@pytest.mark.parametrize(
-    ("ends", "fault"),
-    [
-        ([(0, 5), (5, None)], ""),
-        ([(5, None), (0, 5)], ""),
-        ([(0, 5), (0, 5), (2, 5), (5, None), (7, 9)], ""),
-        ([(0, 2), (0, 5), (5, None)], ""),
-        ([(0, 5), (4, None)], "4 to 4 of {size} are in two parts"),
-        ([(0, 5), (2, None)], "2 to 4 of {size} are in two parts"),
-        ([(0, 5), (6, None)], "5 to 5 of {size} are missing"),
-        ([(1, None)], "0 to 0 of {size} are missing"),
-        ([(0, -1)], "{last} to {last} of {size} are missing"),
-    ],
-)
+@pytest.mark.parametrize(("ends", "fault"), tables(__file__)["parts_that_overlap_or_leave_gaps"])
 def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
     search = SEARCHES["training"]
     ends = [(first, search.size if last is None else last % search.size) for first, last in ends]

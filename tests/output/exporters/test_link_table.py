@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 import trnspec
+from tests.support.tables import tables
 from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.link_table import latency, link_table, out_of_a_chip
 
@@ -20,21 +21,9 @@ def classes(name: str) -> dict[str, tuple[int, str]]:
     return {c.kind: (c.count, c.label) for c in link_table(export_log(name)).classes}
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("trn1.32xlarge", {"within": (32, "48 GB/s")}),
-        ("trn2.48xlarge", {"within": (32, "128 GB/s")}),
-        ("trn2-ultraserver", {"within": (128, "128 GB/s"), "between": (64, "64 GB/s")}),
-        ("trn3-gen1-ultraserver", {"within": (64, "64 GB/s"), "direct": (32, "64 GB/s")}),
-        (
-            "trn3-gen2-ultraserver",
-            {"within 1": (144, "64 GB/s"), "within 2": (144, "64 GB/s"), "direct": (72, "64 GB/s")},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), tables(__file__)["classes"])
 def test_classes(name, expected) -> None:
-    assert expected == classes(name)
+    assert {name: tuple(each) for name, each in expected.items()} == classes(name)
 
 
 @pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen2-ultraserver"])

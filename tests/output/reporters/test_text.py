@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.outputs import CHECKED, CHIP, FULL, SERVER, TEXTS, UNUSED, one, reports, texts
+from tests.support.tables import tables
 from trnspec.diagnostics import Location, Report
 from trnspec.output.reporters import render
 from trnspec.text_table import escape
@@ -47,19 +48,7 @@ class TestText:
     def test_clean(self, checked, waived, expected) -> None:
         assert expected == render(Report((), checked=checked, waived=waived), "text")
 
-    @pytest.mark.parametrize(
-        ("line", "column", "text", "shown", "caret"),
-        [
-            ("key: 3.4 PFLOPS", 6, "3.4 PFLOPS", "key: 3.4 PFLOPS", "     ^^^^^^^^^^"),
-            ("key: 3.4 PFLOPS", 6, "190 TFLOPS", "key: 3.4 PFLOPS", "     ^"),
-            ("a\tb: 1", 3, "", "a   b: 1", "    ^"),
-            ("漢字: 1", 3, "", "漢字: 1", "    ^"),
-            ("漢字: 1", 1, "漢字", "漢字: 1", "^^^^"),
-            ("e\u0301: 1", 3, "", "e\u0301: 1", " ^"),
-            ("a\x1b[31mb", 7, "", "a\\x1b[31mb", "         ^"),
-            ("key:", 99, "", "key:", "    ^"),
-        ],
-    )
+    @pytest.mark.parametrize(("line", "column", "text", "shown", "caret"), tables(__file__)["caret"])
     def test_caret(self, line, column, text, shown, caret) -> None:
         """The caret is below the character, however many columns the ones before it take."""
         report = one(Location("f", Place(2, column), text=text))
