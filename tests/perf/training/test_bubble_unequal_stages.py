@@ -67,11 +67,12 @@ def pipeline(schedule: str, p: int, m: int, v: int, layers: int) -> Pipeline:
     return Pipeline(float(p), float(v), v_shape, deferred, float(layers), 0.0, float(m), float(schedule == "gpipe"))
 
 
-FEW_OFF = 0.005
-"""By which V-shaped schedules may be too short, in one of thousands of cases."""
+FEW_OFF = 0.015
+"""By which V-shaped schedules may be too short, in one of 400 cases."""
 
 
 @example(("v-half", 5, 22, 1, 13, Times(0.5, 0.5, 0.5, 0.0, 0.0, 0.485, 1.455)))
+@example(("v-half", 6, 54, 1, 90, Times(2.0, 0.717, 0.5, 0.0, 0.052, 2.06, 6.18)))  # 1.2 % too short
 @settings(max_examples=150)
 @given(unequal())
 def test_the_time_of_unequal_stages_is_that_of_an_execution(case):
@@ -119,7 +120,7 @@ def test_movable_work_minimises_the_step(schedule):
     [
         ("interleaved", 32, 4, 64, 130, (0.85, 1.15)),
         ("interleaved", 8, 4, 64, 130, None),
-        ("zbv", 8, 1, 33, 61, (1.0, 1.005)),
+        ("zbv", 8, 1, 33, 61, (1.0, 1.015)),
         ("zbv", 8, 1, 32, 61, None),
         ("zbv", 8, 1, 64, 64, None),
         ("1f1b", 64, 1, 64, 126, None),
@@ -142,7 +143,7 @@ def test_intervals_include_it():
         low, high = e.interval(layout)
         return high / low
 
-    assert wide(33) == pytest.approx(1.005 * wide(32), rel=1e-4)
+    assert wide(33) == pytest.approx(1.015 * wide(32), rel=1e-4)
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)
