@@ -124,6 +124,22 @@ def test_a_comma_that_ends_a_formula():
     assert (found.where.path[-1], 'quote it: "4 x 3,200 Gbps"' in found.hint) == ("derived", True)
 
 
+@pytest.mark.parametrize(
+    ("figure", "formula", "key"),
+    [
+        ("1 GB/s", "9 GB/s + 1 GB/s", "value"), ("10 GB/s", "0 GB/s + 1 GB/s", "value"),
+        ("41 GB/s", "19 GB/s + 31 GB/s", "derived"), ("24.7 GB/s", "10 x 1.5 GB/s", "value"),
+    ],
+)  # fmt: skip
+def test_place_of_a_figure_that_differs_from_its_formula(figure, formula, key):
+    """Another digit in the formula gives each; a wrong decimal point explains two better, and the last is rounded."""
+    wire = f"{{connects: chips, bandwidth: {{both: {{value: {figure}, derived: {formula}}}}}}}"
+    text = f"api_version: trnspec/v1\nkind: Link\nmetadata: {{name: wire, title: Wire}}\nspec: {wire}\n"
+    (found,) = findings("TRN404", beside(text))
+
+    assert key == found.where.path[-1]
+
+
 def one(graph, code="TRN402"):
     (shown,) = findings(code, graph)
     return shown
