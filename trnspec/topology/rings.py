@@ -268,12 +268,12 @@ def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> tuple[tuple
         # Short searches in several orders, then a long one: a bad first choice can cost an exponential time.
         dice = random.Random(0)
         for share in (64,) * 16 + (2,):
-            ring, finished = _backtrack(near, _BACKTRACK_WORK // (share * n))
-            if finished:
+            ring = _backtrack(near, _BACKTRACK_WORK // (share * n))
+            if ring is not None:
                 break
             for row in near:
                 dice.shuffle(row)
-        if ring is None:
+        if not ring:
             break
         rings.append(ring)
         for a, b in zip(ring, [*ring[1:], ring[0]], strict=True):
@@ -281,8 +281,8 @@ def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> tuple[tuple
     return tuple(rings)
 
 
-def _backtrack(near: list[list[int]], steps: int) -> tuple[tuple[int, ...] | None, bool]:
-    """A Hamiltonian ring or None, and whether the search went to its end."""
+def _backtrack(near: list[list[int]], steps: int) -> tuple[int, ...] | None:
+    """A Hamiltonian ring; empty if there is none, ``None`` if the search did not end in this many steps."""
     n = len(near)
     path, on_path = [0], [False] * n
     on_path[0] = True
@@ -298,7 +298,7 @@ def _backtrack(near: list[list[int]], steps: int) -> tuple[tuple[int, ...] | Non
     stack = [ahead(0)]
     for _ in range(steps):
         if not stack:
-            return None, True
+            return ()
         if not stack[-1]:
             stack.pop()
             on_path[path.pop()] = False
@@ -307,6 +307,6 @@ def _backtrack(near: list[list[int]], steps: int) -> tuple[tuple[int, ...] | Non
         path.append(v)
         on_path[v] = True
         if len(path) == n and 0 in near[v] and n > 2:
-            return tuple(path), True
+            return tuple(path)
         stack.append([] if stranded(v) else ahead(v))
-    return None, False
+    return None
