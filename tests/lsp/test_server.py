@@ -186,6 +186,45 @@ async def _requests(editor: Editor) -> None:
     assert [] == editor.warnings
 
 
+def test_requests_without_an_answer(editor) -> None:
+    """A text that was not opened, one of another program, and one that cannot be parsed; settings that are wrong."""
+    asyncio.run(asyncio.wait_for(_unanswered(editor), 60))
+
+
+async def _unanswered(editor: Editor) -> None:
+    (editor.root / "pyproject.toml").write_text('[tool.trnspec]\nselect = ["TRN999"]\n', encoding="utf-8")
+    broken, foreign = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: x\n", "version: 2\nmodels: [{name: a}]\n"
+    await editor.write("chips/x", broken)
+    assert {"TRN004"} == {*await editor.until("chips/x", "TRN004")}
+    await editor.write("other", foreign)
+    await editor.until("other")
+    begin, options = types.Position(2, 12), types.FormattingOptions(tab_size=2, insert_spaces=True)
+    details = {
+        "hover": (types.HoverParams, begin), "definition": (types.DefinitionParams, begin),
+        "prepareRename": (types.PrepareRenameParams, begin), "formatting": (types.DocumentFormattingParams, options),
+        "references": (partial(types.ReferenceParams, types.ReferenceContext(include_declaration=False)), begin),
+        "rename": (partial(types.RenameParams, new_name="y"), begin), "documentSymbol": (types.DocumentSymbolParams,),
+        "completion": (types.CompletionParams, begin),
+        "codeAction": (types.CodeActionParams, types.Range(begin, begin), types.CodeActionContext([])),
+    }  # fmt: skip
+    answers = {
+        name: [request for request, (params, *more) in details.items() if editor.ask(request, params, name, *more)]
+        for name in ("chips/x", "other", "absent")
+    }
+    assert {"chips/x": ["hover", "completion"], "other": [], "absent": []} == answers
+
+    # A file that is saved is compared with others again.
+    text = (editor.root / f"{CHIP}.yaml").read_text(encoding="utf-8")
+    await editor.write(CHIP, text)
+    await editor.until(CHIP)
+    assert ["trnspec: select: no code is or begins with 'TRN999'"] == [each.split(";")[0] for each in editor.warnings]
+    editor.diagnostics.clear()
+    await editor.ask("didSave", types.DidSaveTextDocumentParams, CHIP)
+    await editor.until(CHIP)
+    claimed = editor.ask("references", details["references"][0], CHIP, at(text, "96 GiB"))
+    assert {editor.uri(CHIP)} == {location.uri for location in claimed}
+
+
 def test_a_message_that_is_too_large_ends_the_server_with_one_line() -> None:
     announced = b"Content-Length: 999999999999\r\n\r\n{}"
     done = subprocess.run(command("lsp"), input=announced, capture_output=True, check=False, timeout=60)

@@ -130,6 +130,7 @@ def test_a_comma_that_ends_a_formula():
         ("1 GB/s", "derived", "9 GB/s + 1 GB/s", "value"), ("10 GB/s", "derived", "0 GB/s + 1 GB/s", "value"),
         ("41 GB/s", "derived", "19 GB/s + 31 GB/s", "derived"),
         ("26.9 GB/s", "check", "10 x 1.5 GB/s", "value"), ("27 GB/s", "check", "10 x 1.5 GB/s", "check"),
+        ("12 GB/s", "derived", "3 x 4 GB", "derived"), ("12 GB/s", "derived", "24 / 4 GB", "value"),
     ],
 )  # fmt: skip
 def test_place_of_a_figure_that_differs_from_its_formula(figure, key, formula, place):
