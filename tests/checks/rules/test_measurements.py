@@ -104,6 +104,30 @@ def test_a_renamed_column(folder: Path) -> None:
     assert {("TRN701", "training-mpt.yaml")} == {(c, f) for c, f, *_ in findings(folder, "training_mpt")}
 
 
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"rejected": (RejectedRow(row="ROW", reason="-", column="mfu_pc"),)}, "did you mean 'mfu_pct' or 'hfu_pct'?"),
+        ({"hardware": {"A100": "trainum1"}}, "did you mean 'trainium1'?"), ({"hardware": {"A100": "nvlink-3"}}, "name a chip or a server"),
+    ],
+)  # fmt: skip
+def test_a_changed_document(folder: Path, changes: dict[str, Any], hint: str) -> None:
+    change(folder, "training_mpt", 2, "mpt-70b-2048-512-h100_80gb-amp_bf16-mb8", "ROW")
+
+    assert hint in findings(folder, "training_mpt", **changes).values()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("HEAD\n", "remove the document, or add the rows"), ("a,b\n1,2\n", "write the names of the columns in it")],
+)
+def test_a_table_without_rows_or_columns(folder: Path, text: str, hint: str) -> None:
+    file = folder / "training_mpt.csv"
+    file.write_text(text.replace("HEAD", file.read_text("utf-8").partition("\n")[0]), "utf-8")
+
+    assert {("TRN701", "training_mpt.csv", 1, 1): hint} == findings(folder, "training_mpt")
+
+
 def of_rows(folder: Path, *rows: dict[str, str]) -> list[tuple[str, int]]:
     """What is found in a table of these rows alone: code and line."""
     every = [{"kind": "train", "id": f"row-{number}", "source": "page"} | row for number, row in enumerate(rows, 1)]

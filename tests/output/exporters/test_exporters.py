@@ -1,4 +1,4 @@
-"""All export formats over all systems of the shipped catalog."""
+"""All export formats over all systems of the shipped catalog; run as a program, this module writes what they answer."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 import trnspec
 from tests.support.engine import everything
+from tests.support.stored import DATA, sample, sampled
 from trnspec.builtin import plugin
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import TrnspecError, UsageError
@@ -20,6 +21,7 @@ OF_SYSTEMS = (*OF_FABRICS, "infragraph", "blis")
 """The formats that take a system, with or without a fabric."""
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
 FABRICLESS = {name for name, server in CAT.servers.items() if server.fabric is None}
+STORED = "answers/exports.txt"
 
 REFUSED = {
     **{(f, n): "no-fabric" for f in OF_FABRICS for n in FABRICLESS},
@@ -51,6 +53,23 @@ def test_every_system(format) -> None:
     expected = {name: REFUSED.get((format, name), "") for name in SYSTEMS}
 
     assert expected == {name: outcome(format, name) for name in SYSTEMS}
+
+
+def exports(format: str) -> list[str]:
+    """The exports of all systems, those of plugins too, and the messages of those that are refused."""
+    catalog, lines = Catalog(everything()), list[str]()
+    for name in (*catalog.servers, *catalog.ultraservers):
+        try:
+            made = catalog[name].export(format)
+            lines += [*made.text.splitlines(), *map(str, made.assumptions)]
+        except ExportError as error:
+            lines += [str(error), error.hint]
+    return [line[:160] for line in sample(format, lines, 3)]
+
+
+@pytest.mark.parametrize("format", OF_SYSTEMS)
+def test_answers(format) -> None:
+    assert sampled(STORED, format) == exports(format)
 
 
 def test_other_kinds_are_refused() -> None:
@@ -126,3 +145,7 @@ def test_refusal(format, case) -> None:
     assert getattr(caught.value, "reason", None) == case.get("reason")
     message = str(caught.value)
     assert [] == [part for part in case["says"] if (part.removeprefix("!") in message) == part.startswith("!")]
+
+
+if __name__ == "__main__":
+    (DATA / STORED).write_text("".join(f"{line}\n" for format in OF_SYSTEMS for line in exports(format)), "utf-8")

@@ -99,9 +99,10 @@ def _price_mismatch(price: Node[Price], graph: Graph) -> Iterator[Finding]:
 
 def _unknown_place(path: Path, place: str, hint: str, *, key: bool = False) -> Finding:
     """The finding on a text that is neither a region nor a zone of one."""
+    if (region := region_of(place)) in REGIONS:
+        return Finding(path, f"{place!r} is not a zone of {region}", hint, key=key)
     similar = did_you_mean(place[:-1] if place[-1:].isalpha() else place, REGIONS)
-    what = "is not a region" if region_of(place) not in REGIONS else f"is not a zone of {region_of(place)}"
-    return Finding(path, f"{place!r} {what}", similar or hint, key=key)
+    return Finding(path, f"{place!r} is not a region", similar or hint, key=key)
 
 
 @rule("TRN821", "unknown-region", over=Server, local=True)
