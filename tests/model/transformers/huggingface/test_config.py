@@ -97,6 +97,14 @@ def test_refusals_name_the_key(changes, key):
     assert key == refused(LLAMA | changes)
 
 
+@pytest.mark.parametrize(("name", "changes", "key"), TABLES["refused_changes_of_classes"])
+def test_a_changed_configuration_is_refused(name, changes, key):
+    config = CLASSES[name]["config"]
+    layers = config["num_hidden_layers"]
+    words = {k: [v.split()[1]] * layers if str(v).startswith("LAYERS ") else v for k, v in changes.items()}
+    assert key == refused(config | words)
+
+
 def test_known_architectures_that_are_not_read_have_a_reason():
     for architecture, reason in REFUSED.items():
         with pytest.raises(ConfigError, match=re.escape(reason)):
