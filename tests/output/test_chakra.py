@@ -40,3 +40,13 @@ def test_bytes() -> None:
     assert metadata + bytes([len(node)]) + node == trace(
         [TraceNode(id=1, name="a", operation="compute", micros=5, after=(7,))]
     )
+
+
+def test_bytes_of_attributes() -> None:
+    """The numbers of the fields int32_val, int64_val and string_val are 7, 9 and 29."""
+    collective, sent = (trace([node]) for node in (NODES[1], NODES[3]))
+
+    assert all(
+        text in sent for text in (b"\x08comm_src\x38\x02", b"\x08comm_dst\x38\x05", b"\x09comm_size\x48\xac\x02")
+    )
+    assert all(text in collective for text in (b"\x09comm_type\x48\x00", b"\x07pg_name\xea\x01\x013"))
