@@ -1,13 +1,17 @@
 """The page of an evaluation: summary, headings, units, the same text in Python."""
 
+import re
+from html import escape as escape_html
+
 import pytest
 from attrs import evolve
 
 from tests.support.tables import tables
 from trnspec.errors import UsageError
-from trnspec.evaluation.page import BOUNDS, cell, markdown_page, page
+from trnspec.evaluation.page import BOUNDS, cell, html_page, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluation.summary import (
+    COMMAND,
     bottleneck_label,
     evidence_details,
     evidence_lines,
@@ -245,3 +249,16 @@ def test_markdown() -> None:
     assert "Catalog: working edition.\n" in text
     dated = evolve(FOUND, edition="2026.11", as_of="2026-11-02")
     assert "Catalog: edition 2026.11, as of 2026-11-02.\n" in markdown_page(dated)
+
+
+def test_html_has_what_markdown_has() -> None:
+    command = Answer("launch", "trnspec plan <x>", COMMAND)
+    found = evolve(FOUND, answers=(*FOUND.answers, command), bottleneck="a < b")
+    html, markdown = html_page(found), markdown_page(found, full=True)
+
+    assert re.findall("<h4>(.*?)</h4>", html) == re.findall("^### (.*)", markdown, re.MULTILINE)[:-1]  # no inputs
+    assert re.findall("<li>(.*?)</li>", html) == [escape_html(x) for x in re.findall("^- (.*)", markdown, re.MULTILINE)]
+    assert html.count("<table") == len(re.findall(r"^\|[- :|]+$", markdown, re.MULTILINE)) > 3
+    assert "<pre>trnspec plan &lt;x&gt;</pre>" in html
+    assert "<h3>training: a model on some chips</h3>" in html
+    assert html.endswith(f"<p>{markdown.strip().splitlines()[-1]}</p>")
