@@ -222,3 +222,10 @@ def test_steps_are_those_of_arithmetic(first: int, span: int, step: int) -> None
     assert [Fraction(n, 10) for n in range(first, first + span + 1, step)][: len(values)] == [
         Fraction(v) for v in values
     ]
+
+
+def test_repr() -> None:
+    axes = f"tp [8, 16, 24], {NETWORK} ['1.6 Tbps', '3.2 Tbps']"
+
+    assert (f"<Sweep of training: 6 combinations, 2 refused; {axes}>", 6) == (repr(SWEEP), len(SWEEP))
+    assert "<Sweep of x: 0 combinations, 0 refused; tp [1]>" in Sweep("x", {"tp": (1,)}, ())._repr_markdown_()
