@@ -3,6 +3,7 @@
 import pytest
 
 from trnspec.errors import TrnspecError
+from trnspec.topology import measures
 from trnspec.topology.fabric import Edge, FabricGraph, TopologyError, asymmetries
 
 
@@ -59,3 +60,12 @@ def test_link_table_with_inconsistent_ends(table, pairs, says) -> None:
 def test_tables_of_neighbours_that_do_not_agree(neighbours, message) -> None:
     with pytest.raises(TopologyError, match=message):
         FabricGraph.from_adjacency(neighbours)
+
+
+def test_chips_without_a_path() -> None:
+    """No distance is known where some pair has no path."""
+    fabric = FabricGraph(4, (Edge(0, 1), Edge(2, 3), Edge(3, 2)))
+
+    assert None is measures.diameter(fabric)
+    assert [None, None] == [measures.mean_hops(fabric, self_included=included) for included in (True, False)]
+    assert "<Fabric of 4 chips, 0 switches and 3 links>" == repr(fabric)

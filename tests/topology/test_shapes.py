@@ -90,7 +90,7 @@ def test_switched_hop_classes(shape: Switched, hops: tuple[int, ...], cut: int, 
         lambda: Torus(()), lambda: Torus((4, 0)), lambda: Torus((4, 4), (1.0, 2.0, 3.0)),
         lambda: Mesh((4, 4), (), ("x", "y", "z")), lambda: Hypercube(-1), lambda: Hypercube(21), lambda: Ring(0),
         lambda: FullyConnected(0), lambda: Explicit(()).build(), lambda: Switched(10, (SwitchLevel(4),)),
-        lambda: Switched(16, (SwitchLevel(8), SwitchLevel(4))), lambda: Switched(16, (), (PeerLinks(3),)),
+        lambda: Switched(16, (SwitchLevel(8), SwitchLevel(4))), lambda: Switched(16, (), (PeerLinks(3),)), lambda: Switched(0, ()),
         lambda: Torus((4, 4)).bisection("rate"), lambda: FullyConnected(4).bisection("rate"),
     ],
 )  # fmt: skip
