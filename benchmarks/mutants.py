@@ -14,8 +14,8 @@ Tests run in forks of this process, which has imported pytest and the libraries,
 Hypothesis that fail are not shrunk.
 
 Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
-options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches; and
-equality with a string literal is not replaced by an order, see ``words``.
+options of attrs classes such as ``slots`` that change speed and representation only, sizes of caches, and numbers such as
+1e9, of which one more or less shows in no digit; and equality with a string literal is not replaced by an order, see ``words``.
 
 Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
 survivor is a missing test or an equivalent mutant; which of them it is, only reading shows.
@@ -65,6 +65,8 @@ IDENTITY = {"Is", "IsNot"}
 ORDERS = ("_Lt", "_LtE", "_Gt", "_GtE")
 # Arguments that change what a class prints, its speed, its type, when a mistake of ours is found, or how much is kept.
 SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize", "covariant")
+MANY = 1e6
+"""A number with a point is not changed by one from here on."""
 PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=native"]
 # What the tests import; not trnspec, so that every fork imports the mutant.
 LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yaml")
@@ -97,7 +99,7 @@ Place = tuple[int, int]
 
 
 def skipped(code: str) -> list[tuple[Place, Place]]:
-    """The parts of a module that have no behaviour, or none of their own: annotations, assertions, ``strict=False``."""
+    """The parts of a module that have no behaviour, or none of their own: annotations, assertions, ``strict=False``, 1e9."""
     found: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.AnnAssign | ast.arg):
@@ -106,6 +108,8 @@ def skipped(code: str) -> list[tuple[Place, Place]]:
             found.append(node.returns)
         elif isinstance(node, ast.keyword) and node.arg in SETTINGS:
             found.append(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value >= MANY:
+            found.append(node)
         elif isinstance(node, ast.Assert) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             found.append(node)
     return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found if n is not None]

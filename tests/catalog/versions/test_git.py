@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import git
-from trnspec.catalog.versions.git import files
+from trnspec.catalog.versions.git import files, is_committed
 from trnspec.errors import UsageError
 
 
@@ -35,6 +35,18 @@ def test_each_revision_has_its_bytes(repository) -> None:
     assert {"chips/one.yaml": b"one, changed", "chips/empty file.yaml": b"", "chips/two é.yaml": b"two"} == files(
         "v1", "catalog/", repository
     )
+
+
+def test_files_that_git_can_restore(repository, tmp_path_factory) -> None:
+    inside, apart = repository / "catalog" / "chips", tmp_path_factory.mktemp("apart")
+    names = ("one.yaml", "two é.yaml", "empty file.yaml", "new.yaml")
+    for folder in (inside, apart):
+        (folder / "new.yaml").write_text("")
+
+    assert [False, True, True, False] == [is_committed([str(inside / name)]) for name in names]
+    assert is_committed([str(inside / name) for name in names[1:3]])
+    assert not is_committed([str(inside / name) for name in names[1:]])
+    assert not is_committed([str(apart / "new.yaml")])  # no repository
 
 
 def test_from_a_folder_inside(repository) -> None:

@@ -40,6 +40,7 @@ add:
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: odd, title: T}, spec: {peak: {}, memory: {capacity: 1 GB/s}}}
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: mine, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
   - nothing
+  - {api_version: trnspec/v1, kind: Chip, metadata: {name: page, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
 chnge: {}
 """
 
@@ -57,7 +58,8 @@ MISTAKES = {
     ("14:112", "measures bandwidth"),
     ("15:60", "the name 'mine' is taken already; remove one of them"),
     ("16:5", "a document is a mapping"),
-    ("17:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
+    ("17:60", "the name 'page' is taken already; change the document under change:"),
+    ("18:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
 }
 
 
@@ -100,6 +102,17 @@ def said(catalog: Catalog, tmp_path, text: str) -> set[str]:
     with pytest.raises(UsageError) as caught:
         lay(catalog, tmp_path, text)
     return {line.removeprefix(f"{tmp_path / 'my.yaml'}:") for line in str(caught.value).splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("add: {}\n", "1:6: add is a list of documents; start each document with '- '"),
+        ("change: []\n", "1:9: change is a mapping from names to changes; write NAME: {memory.capacity: 128 GiB}"),
+    ],
+)
+def test_wrong_forms(catalog, tmp_path, text, expected) -> None:
+    assert {expected} == said(catalog, tmp_path, text)
 
 
 def test_every_mistake_has_its_line(catalog, tmp_path) -> None:
