@@ -108,8 +108,8 @@ def skipped(code: str) -> list[tuple[Place, Place]]:
             found.append(node.returns)
         elif isinstance(node, ast.keyword) and node.arg in SETTINGS:
             found.append(node.value)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value >= MANY:
-            found.append(node)
+        elif isinstance(node, ast.Constant):
+            found += [node] if isinstance(node.value, float) and node.value >= MANY else []
         elif isinstance(node, ast.Assert) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             found.append(node)
     return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found if n is not None]
