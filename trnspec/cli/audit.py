@@ -310,11 +310,11 @@ def _next(disagreements: int) -> str:
 
 def _entry(each: Disagreement) -> list[str]:
     adopted = "nothing is adopted" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
-    lines = [f"{each.name}  {each.at.replace('spec.', '')}", _head("adopted") + adopted]
+    lines = [f"{each.name}  {each.at.replace('spec.', '')}", wrapped(_head("adopted"), adopted, width())]
     said = [r.says for r in each.conflicting]
     values = " against ".join(said) if each.is_pair else " = ".join(sorted(set(said)))
     head = _head(each.verdict).replace(each.verdict, colored(each.verdict, each.verdict))
-    lines.append(f"{head}{values}  {_gap(each.gap)}".rstrip())
+    lines.append(wrapped(head, f"{values}  {_gap(each.gap)}".rstrip(), width()))
     for claim in each.conflicting:
         says = f"{claim.says}: " if each.is_pair else ""
         where = f", {claim.where}" if claim.where else ""
