@@ -175,6 +175,15 @@ def test_permissions_of_an_existing_file_stay(tmp_path) -> None:
     assert (0o755, b"new") == ((tmp_path / "one").stat().st_mode & 0o777, (tmp_path / "one").read_bytes())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX only")
+def test_files_and_then_their_folders_are_synced(tmp_path, monkeypatch) -> None:
+    sync, synced = os.fsync, list[bool]()
+    monkeypatch.setattr(os, "fsync", lambda n: (synced.append(stat.S_ISDIR(os.fstat(n).st_mode)), sync(n)))
+    write({tmp_path / "one": b"1", tmp_path / "two": b"2"})
+
+    assert (2, True) == (synced.count(False), synced[-1])
+
+
 def test_create_replaces_nothing(tmp_path) -> None:
     create(tmp_path / "one", b"new")
     with pytest.raises(FileExistsError, match="one"):
