@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rules import KNOWN
+from tests.support.tables import tables
 from trnspec.checks import baseline
 from trnspec.checks.baseline import Baseline, accepting, read, without
 from trnspec.checks.runner import Checked, check
@@ -61,18 +62,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert read(file) == one
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"version": 2, "findings": []}', "version 2 of a baseline is not known; write it again"),
-        ('{"version": 1}', "is not a baseline; trnspec baseline"),
-        ('{"version": 1, "findings": [{"code": "TRN101", "document": "a"}]}', "is not a baseline"),
-        ('{"version": 1, "findings": [[]]}', "is not a baseline"),
-        ("[]", "is not a baseline"),
-        ("{", "is not a baseline"),
-        (None, "No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), tables(__file__)["a_file_that_is_not_one"])
 def test_a_file_that_is_not_one(tmp_path: Path, text: str | None, message: str) -> None:
     file = tmp_path / "baseline.json"
     if text is not None:

@@ -104,25 +104,7 @@ def test_nxd() -> None:
         assert columns(found, "step_time_s", "global_batch", "framework") == [("18", "128", "nxd")]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("nccl-tests", "nothing", "f:1: there is no table of nccl-tests"),
-        ("nccl-tests", "# size count type time algbw busbw error\n 8 2 float 1.0 0.0\n", "f:2: the row has 5 columns; expected 7"),
-        ("nccom-test", "nothing", "f:1: there is no table of nccom-test"),
-        ("nccom-test", "size(B) count(elems) type time(us)\n 8 2 fp32 1.0\n", "f:2: the columns are size(B)"),
-        ("nccom-test", "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n 8 2 fp32 nan 1 1\n", "f:2: time:avg(us) is 'nan'"),
-        ("nccom-test", "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n 8 2 fp32 -1 1 1\n", "f:2: time:avg(us) is '-1'"),
-        ("vllm-bench", "{\n\n", "f:3: "),
-        ("vllm-bench", "[]", "f:1: the value is of type list; expected a JSON object"),
-        ("vllm-bench", '{\n"completed": 0}', "f:2: completed is 0; expected a number above 0"),
-        ("aiperf", '{"input_config": {"endpoint": {}},\n"time_to_first_token": {"unit": "min", "avg": 1}}', "f:2: the unit"),
-        ("megatron", "nothing", "f:1: there are no steps; expected lines 'iteration"),
-        ("megatron", " iteration 1/ 2 | elapsed time per iteration (ms): x |", "f:1: elapsed time per iteration (ms) is 'x'"),
-        ("torchtitan", "nothing", "f:1: there are no steps; expected lines 'step:"),
-        ("nxd", "nothing", "f:1: there are no steps"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "expected"), tables(__file__)["errors_name_file_and_line"])
 def test_errors_name_file_and_line(name, text, expected) -> None:
     assert message(name, text)[: len(expected)] == expected
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from attrs import evolve
 
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.builtin import plugin as house
 from trnspec.checks.runner import check
@@ -69,17 +70,7 @@ def test_name_of_an_unsound_text(source, name) -> None:
     assert name == load_document(read_text(source, "chips/file.yaml"), BARE).name
 
 
-@pytest.mark.parametrize(
-    ("source", "code", "line"),
-    [
-        ("kind: Chip\n", "TRN102", 1),
-        ("api_version: trnspec/v1\n", "TRN102", 1),
-        ("api_version: trnspec/v2\nkind: Chip\n", "TRN108", 1),
-        ("api_version: trnspec/v1\nkind: Chp\n", "TRN107", 2),
-        ("api_version: trnspec/v1\nkind: 3\n", "TRN107", 2),
-        ("api_version: trnspec/v1\nkind: [Chip]\n", "TRN107", 2),
-    ],
-)
+@pytest.mark.parametrize(("source", "code", "line"), tables(__file__)["envelope"])
 def test_envelope(source, code, line) -> None:
     """Without version and kind nothing else can be said of a document."""
     assert {("a.yaml", code, line)} == found({"a.yaml": source})

@@ -6,6 +6,7 @@ import pytest
 from lsprotocol import types
 
 from tests.lsp.conftest import CHIP, edited, lines_of, session, spot_in
+from tests.support.tables import tables
 from trnspec.lsp import actions
 from trnspec.lsp.checking import QuickCheck
 from trnspec.lsp.messages import by_file
@@ -32,17 +33,7 @@ def applied(result: QuickCheck, action: types.CodeAction) -> QuickCheck:
     return edited(Path(CHIP).read_text(encoding="utf-8"), "\n".join(texts))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "fixed"),
-    [
-        ("core: neuroncore-v3", "core: neuroncore-v33", "core: neuroncore-v3"),
-        ("core: neuroncore-v3", 'core: "neuroncor-v3"', 'core: "neuroncore-v3"'),
-        ("  dies:", "  diess:", "  dies:"),
-        ("verdict: superseded", "verdict: superseeded", "verdict: superseded"),
-        ("2.9 TB/sec", "2.9 TBs", "2.9 TB/s"),
-        ('fp8: "1,299 TFLOPS"', 'fp8: "1,299 TFLOP"', 'fp8: "1,299 TFLOPS"'),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "fixed"), tables(__file__)["spelling"])
 def test_spelling(old, new, fixed) -> None:
     wrong = edited(old, new)
     (finding,) = findings(wrong)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.tables import tables
 from trnspec.api import graph
 
 pytestmark = pytest.mark.slow
@@ -46,23 +47,7 @@ def test_first_page(opened) -> None:
     assert policy.startswith("default-src 'none'; script-src 'self' file:;")
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "expected"),
-    [
-        ("Chip", "trainium2", ["trainium2"]),
-        ("Chip", "memory.capacity > 90 GiB", ["trainium3", "trainium2"]),
-        ("Chip", "memory.capacity >= 96 GiB, memory.capacity < 144 GiB", ["trainium2"]),
-        ("Chip", "memory.capacity = 96 GiB", ["trainium2"]),
-        ("Chip", "memory.bandwidth < 0.9 TB/s", ["trainium1"]),
-        ("Chip", "peak.dense.bf16 / memory.bandwidth > 231", ["trainium1"]),
-        ("Chip", "cores.core = neuroncore-v3", ["trainium2"]),
-        ("Chip", "cores.core ~ v4", ["trainium3"]),
-        ("Chip", "nothing", []),
-        ("UltraServer", "chips > 64", ["trn3-gen2-ultraserver"]),
-        ("UltraServer", "trn3, memory.capacity > 10,000 GiB", ["trn3-gen2-ultraserver"]),
-        ("Server", "trn2, chips = 16", ["trn2.48xlarge", "trn2u.48xlarge"]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text", "expected"), tables(__file__)["filter"])
 def test_filter(opened, kind, text, expected) -> None:
     page = opened()
     page.select_option("#kind", kind)
@@ -72,16 +57,7 @@ def test_filter(opened, kind, text, expected) -> None:
     assert expected == names(page)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("memory.capacity > 90", "a unit is missing"),
-        ("memory.capacity > 90 parsecs", "is not a unit"),
-        ("memory.capacity > 90 TFLOPS", "is not a unit of memory.capacity"),
-        ("memory.capasity > 90 GiB", "no document has memory.capasity"),
-        ("memory.capacity > much", "a number is expected"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), tables(__file__)["wrong_filter"])
 def test_wrong_filter(opened, text, message) -> None:
     page = opened()
     page.fill("#q", text)

@@ -85,18 +85,7 @@ def test_joined_edits_cover_the_text_between_them() -> None:
     assert joined(document, []) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "whole"),
-    [
-        ("{a: 1,979 TFLOPS / 2}", "1,979 TFLOPS / 2"),
-        ("{a: 4 x 3,200 Gbps, b: 1}", "4 x 3,200 Gbps"),
-        ("{a: 4 x 1,500,000 us / 3,000,000}", "4 x 1,500,000 us / 3,000,000"),
-        ("{a: 4 x 3,20 Gbps}", ""),
-        ('{a: "4 x 3,200 Gbps"}', ""),
-        ("{a: 4 x 320 Gbps, b: 1}", ""),
-        ("a: 4 x 3,200 Gbps\n", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "whole"), tables(__file__)["a_text_that_the_comma_of_a_number_ends"])
 def test_a_text_that_the_comma_of_a_number_ends(text: str, whole: str) -> None:
     """In braces and without quotes; nothing ends it in block style."""
     assert cut_text(read_text(text, "a.yaml"), ("a",)) == whole

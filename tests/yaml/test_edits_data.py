@@ -76,19 +76,7 @@ def test_layout(text, expected) -> None:
     assert expected == layout(text, lambda _, keys: [sorted(keys).index(key) for key in keys])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "The file contains no data"),
-        ("a: [1", "The [ that opens here is not closed"),
-        ("a: 1\na: 2\n", "The key 'a' is repeated; the first value is kept"),
-        ("- a\n", "The file contains a list; a mapping with keys is expected"),
-        ('? "a\n  b"\n: 1\n', "it has a key of several lines"),
-        ("a: &x 1\n", "Anchors are not allowed"),
-        ("a: 1\n---\nb: 2\n", "A second document begins here"),
-        ("--- {a: 1}\n", "its first line has more than a comment or '---' before the first key"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), tables(__file__)["refuses_texts_without_layout"])
 def test_refuses_texts_without_layout(text, message) -> None:
     with pytest.raises(LayoutError) as error:
         layout(text, lambda _, keys: range(len(keys)))
