@@ -289,6 +289,18 @@ SHORT_OUTPUTS: dict[str, Any] = {
 @example(asked=SHORT_PROMPTS)
 @example(asked=SHORT_OUTPUTS)
 @example(asked={**SHORT_OUTPUTS, "tp": 1, "dp": 8, "batch": 128, "dtype": "fp8"})
+@example(asked={**SHORT_OUTPUTS, "tp": 2, "dp": 4, "batch": 128, "prompt": 8192, "chunk": 512})
+@example(
+    asked={
+        **SHORT_PROMPTS,
+        "on": "trn2.48xlarge",
+        "model": "llama-3.1-70b",
+        "dp": 2,
+        "prompt": 8192,
+        "output": 2,
+        "chunk": 64,
+    }
+)
 def test_no_estimate_is_better_than_the_ideal(asked: dict[str, Any]) -> None:
     try:
         ideal, estimate = (run(WHOLE, **asked, calibration=known) for known in ("none", "auto"))

@@ -9,9 +9,10 @@ from attrs import evolve
 from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.lowering.machine import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.serving.decode import decode_time
-from trnspec.perf.serving.forward_pass import Deployment, Serving
+from trnspec.perf.serving.decode import decode_time, mean_context, token_load
+from trnspec.perf.serving.forward_pass import Deployment, Serving, run_forward
 from trnspec.perf.serving.in_flight import CACHE_MEMORY, InFlight, in_flight, most_running
+from trnspec.perf.serving.prefill import prompt_load
 from trnspec.perf.work.transformer import transformer
 
 DIMS = MODELS["mha"]
@@ -56,6 +57,49 @@ def test_times_and_rate_are_those_of_a_simulated_server(clients: int, most: int)
     tpot, rate = simulated(clients, most, float(found.step), float(found.prompt), int(PLAN.output))
     assert tpot == pytest.approx(float(found.tpot), rel=0.1)
     assert rate == pytest.approx(float(found.throughput), rel=0.15)
+
+
+def chunked(plan: Deployment, clients: int) -> tuple[float, float]:
+    """The same with prompts in chunks: each iteration takes one, and lasts as long as the pass with the tokens that run."""
+
+    def lasts(running: int, *, chunk: bool) -> float:
+        now = evolve(plan, batch=max(running, 1.0), prompts=1.0)
+        loads = [prompt_load(MODEL, now, CHUNKS)] * chunk
+        loads += [token_load(MODEL, now, CHUNKS, mean_context(MODEL, now))] * (running > 0)
+        return float(run_forward(MODEL, now, RANK, CHUNKS, sum(loads[1:], loads[0])).total)
+
+    chunks, output = int(plan.passes), int(plan.output)
+    queue, left, began = deque([client, chunks] for client in range(clients)), dict[int, int](), dict[int, float]()
+    times, ends, now = list[float](), list[float](), 0.0
+    while len(ends) < 8 * clients:
+        now += lasts(len(left), chunk=bool(queue))
+        for client in [*left]:
+            left[client] -= 1
+            if not left[client]:
+                times.append((now - began[client]) / (output - 1))
+                ends.append(now)
+                del left[client]
+                queue.append([client, chunks])
+        if queue:
+            queue[0][1] -= 1
+        if queue and not queue[0][1]:
+            new, _ = queue.popleft()
+            left[new], began[new] = output - 1, now
+    begin = 3 * clients
+    return float(np.mean(times[begin:])), (len(ends) - begin) * output / (ends[-1] - ends[begin - 1])
+
+
+CHUNKS = evolve(FITTED, response=0.0, queue=0.0, request=0.0)
+
+
+@pytest.mark.parametrize(("passes", "output"), [(8, 4), (8, 16), (8, 60), (16, 16), (64, 8)])
+def test_chunks_of_prompts_wait_for_each_other(passes: int, output: int) -> None:
+    """More chunks than decoding steps: the estimate is not faster than the server."""
+    plan = Deployment(prompt=512.0 * passes, output=float(output), flash=1.0, passes=float(passes))
+    found = served(16.0, plan=plan, serving=CHUNKS)
+    tpot, rate = chunked(plan, 16)
+    assert 0.7 * rate < float(found.throughput) < 1.05 * rate
+    assert 0.95 * tpot < float(found.tpot)
 
 
 def test_a_request_alone_is_neither_interrupted_nor_queued() -> None:

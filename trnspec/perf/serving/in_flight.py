@@ -99,13 +99,17 @@ def in_flight(
     joined = where(running > 1.0, larger(together - step, 0.0), alone)
     prompt = plan.passes * where(mixed > 0.0, joined, alone) + serving.request
     decoded = larger(plan.output - 1.0, 1.0)
+    interrupted = where(separate > 0.0, 0.0, running - 1.0)
+    # A step takes one chunk: the chunks of other prompts beyond the steps of a request are passes before its own prompt.
+    chunks = where(mixed * (plan.passes - 1.0) > 0.0, interrupted * plan.passes, 0.0)
+    joining = smaller(decoded / larger(chunks, 1.0), 1.0)
+    waiting = (1.0 - joining) * interrupted * (plan.passes * alone + serving.request)
     # The own prompt, the steps that its passes share, half of the step that runs when it arrives.
     shared = where(running > 1.0, where(separate > 0.0, 0.0, plan.passes * mixed * step + 0.5 * step), 0.0)
-    own = prompt + shared + serving.queue * (running - 1.0) * prompt
-    interrupted = where(separate > 0.0, 0.0, running - 1.0)
-    decoding = decoded * step + interrupted * prompt
+    own = prompt + shared + waiting + serving.queue * (running - 1.0) * prompt
+    decoding = decoded * step + joining * interrupted * prompt
     # Requests in prefill are not replaced in that time.
-    decoding = decoded * step + interrupted * prompt * decoding / (decoding + own)
+    decoding = decoded * step + joining * interrupted * prompt * decoding / (decoding + own)
     cycle = decoding + own + serving.response
     ttft = own + serving.response + cycle * larger(requests / running - 1.0, 0.0)
     return InFlight(

@@ -106,7 +106,7 @@ def serve(
     step, token, draft, unknown = decoded_token(model, plan, machine, serving, speculation, context)
     extremes = [decoded_token(model, plan, machine, serving, speculation, end) for end in contexts_of_ends(model, plan)]
     own_time = token.total + draft
-    interruption = prefilled.total
+    interruption, waiting = prefilled.total, 0.0 * prefilled.total
     new_tokens = 1.0 if speculation is None else speculation.drafted + 1.0
     tokens = token_load(model, plan, serving, context, new_tokens)
 
@@ -120,7 +120,10 @@ def serve(
         mixed = joined(plan.prompts)
         added = plan.passes * larger(mixed.total - step.total, 0.0) + serving.request
         chunked = plan.passes > 1.0
-        interruption = where(chunked, added, interruption)
+        # A step takes one chunk: the chunks of other prompts beyond the steps of a request are passes before its own prompt.
+        joining = where(chunked, smaller(steps * plan.pp / larger((plan.batch - 1.0) * plan.passes, 1.0), 1.0), 1.0)
+        waiting = (1.0 - joining) * (plan.batch - 1.0) * prefilled.total / plan.pp
+        interruption = where(chunked, joining * added, interruption)
         prefilled = chosen(chunked & (plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
     # A prompt occupies one stage at a time; the others continue.
     interruptions = where(has_decode, (plan.batch - 1.0) / (plan.pp * steps), 0.0)
@@ -132,7 +135,7 @@ def serve(
         busy, output_tokens = where(has_decode, decoded * per_token, 1.0), decoded
     if schedule == "continuous" and not bound:
         # Without decoding prompts follow each other.
-        busy = where(has_decode, latency, plan.batch * prefilled.total / plan.pp)
+        busy = where(has_decode, latency + waiting, plan.batch * prefilled.total / plan.pp)
     elif schedule == "continuous":
         at_once = plan.passes * larger(joined(plan.batch).total - step.total, 0.0)
         evenly = steps * larger(joined(plan.batch * plan.passes / steps).total - step.total, 0.0)
