@@ -23,13 +23,19 @@ def test_text(here) -> None:
     ]
 
 
-@pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
-def test_without_the_extra(here, monkeypatch, missing) -> None:
+@pytest.mark.parametrize(
+    ("line", "missing", "extra"),
+    [
+        (("sql", "SELECT 1"), "duckdb", "tables"), (("sql", "SELECT 1"), "pyarrow", "tables"), (("lsp",), "lsprotocol", "lsp"),
+        (("lsp",), "pygls", "lsp"), (("mcp",), "mcp", "mcp"),
+    ],
+)  # fmt: skip
+def test_without_the_extra(here, monkeypatch, line, missing, extra) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    done = here("sql", "SELECT 1")
+    done = here(*line)
 
     assert (2, "") == (done.status, done.out)
-    assert done.err == f"trnspec: {missing} is not installed; pip install 'trnspec[tables]'\n"
+    assert done.err == f"trnspec: {missing} is not installed; pip install 'trnspec[{extra}]'\n"
 
 
 @pytest.mark.parametrize(
