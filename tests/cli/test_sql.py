@@ -27,7 +27,7 @@ def test_text(here) -> None:
     ("line", "missing", "extra"),
     [
         (("sql", "SELECT 1"), "duckdb", "tables"), (("sql", "SELECT 1"), "pyarrow", "tables"), (("lsp",), "lsprotocol", "lsp"),
-        (("lsp",), "pygls", "lsp"), (("mcp",), "mcp", "mcp"),
+        (("lsp",), "pygls", "lsp"),
     ],
 )  # fmt: skip
 def test_without_the_extra(here, monkeypatch, line, missing, extra) -> None:
