@@ -144,10 +144,8 @@ def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> G
         checkpoint: Time to write a checkpoint, during which no work is done [s].
         restart: Time from a failure to the first repeated work [s].
     """
-    interval = optimal_interval(checkpoint, mtbf)
-    if checkpoint == 0.0 or interval >= work:
-        # The last checkpoint is the result; as if each part of the work had one.
-        interval = min(interval, work) if checkpoint else 0.0
+    # The last checkpoint is the result; as if each part of the work had one.
+    interval = min(optimal_interval(checkpoint, mtbf), work)
     per_work = math.expm1((interval + checkpoint) / mtbf) * mtbf / interval if interval else 1.0
     # Rounding may make it shorter than the work.
     total = max(work, math.exp(restart / mtbf) * per_work * work)
