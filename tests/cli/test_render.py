@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.programs import ROOT, at_a_terminal, forked
-from trnspec.cli.render import numbers
+from trnspec.cli.render import numbers, versioned_json
 from trnspec.text_table import columns_of
 
 
@@ -63,3 +63,7 @@ def test_a_narrow_table_wraps_texts_and_keeps_the_columns_that_name_its_rows(her
 
     assert heads.split() == lines[rule - 1].split()
     assert max(map(len, lines[rule:])) <= width
+
+
+def test_json_has_the_characters_of_the_text() -> None:
+    assert '{\n  "version": 1,\n  "a": "2 µs"\n}' == versioned_json({"a": "2 µs"})
