@@ -76,7 +76,8 @@ def in_flight(
 
     A prompt prolongs the steps that it joins by ``a``: by its pass together with a decoding step, less that step, or by
     a pass of its own where prefill stops decoding.  While a request is decoded, the others in flight are replaced, each with
-    a prompt, in so far as they are not in prefill themselves.
+    a prompt, in so far as they are not in prefill themselves.  A step takes one chunk: a request waits for those of other
+    prompts that are more than its steps.
 
     Args:
         model: The transformer.

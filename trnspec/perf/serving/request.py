@@ -82,8 +82,8 @@ def serve(
 
     ``static``: a batch is prefilled together, then decoded together.  ``continuous``: a new request replaces a finished
     one; while one request is decoded all others are replaced once, so ``B - 1`` prefills interrupt it.  The chunks of a
-    prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023).  ``separate``: prefill runs on
-    other ranks.
+    prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023); those beyond the steps of a
+    request lower the throughput alone.  ``separate``: prefill runs on other ranks.
 
     A bound holds for every order in which prompts and tokens are computed.  TPOT has no prefill interference, as prompts
     may be computed before decoding.  For the throughput the prompts of a batch are packed into the passes of one

@@ -56,13 +56,14 @@ def imported(config: Mapping[str, Any]) -> Imported:
 
 def _check_layers(c: Config, model: Model) -> None:
     """Refuse lists of layers with a word that nothing in the model represents: it would count as full attention, or as dense."""
-    kinds = {"full_attention", "attention", "sliding_attention", "chunked_attention"}
     attention = model.attention
-    kinds |= {"linear_attention", "mamba"} if model.recurrence else set()
-    kinds |= {"indexed_attention", "minimax_m3_sparse"} if attention and attention.indexer else set()
-    kinds |= (
-        {"compressed_sparse_attention", "heavily_compressed_attention"} if attention and attention.pooling else set()
+    represented = (
+        (True, ("full_attention", "attention", "sliding_attention", "chunked_attention")),
+        (model.recurrence, ("linear_attention", "mamba")),
+        (attention and attention.indexer, ("indexed_attention", "minimax_m3_sparse")),
+        (attention and attention.pooling, ("compressed_sparse_attention", "heavily_compressed_attention")),
     )
+    kinds = {kind for part, names in represented if part for kind in names}
     for key, known in (("layer_types", kinds), ("mlp_layer_types", {"dense", "sparse"})):
         if unknown := [word for word in c.values_of(key) or () if word not in known]:
             raise ConfigError(key, f"{key} has {unknown[0]!r}, which is not known of {c.architecture}")
