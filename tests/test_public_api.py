@@ -193,6 +193,8 @@ def test_short_repr() -> None:
     assert repr(Thing("x", (1, 2, 3, 4), "n", 7)) == "Thing(name='x', items=(1, 2, 3, ...), note='n')"
     assert repr(Thing("x", ((1, (2, (3,))),), "n")) == "Thing(name='x', items=((1, (...)),), note='n')"
     assert repr(Thing("x", (), "n")) == "Thing(name='x', note='n')"
+    assert repr(Thing("x" * 59)) == f"Thing(name='{'x' * 27}...{'x' * 28}')"
+    assert repr(Thing("x" * 58)) == f"Thing(name='{'x' * 58}')"
     assert len(repr(Thing("x" * 500, tuple(range(500)), "y" * 500))) <= LIMIT
     assert [200, 200] == [len(abbreviated("x" * length)) for length in (200, 201)]
     assert abbreviated("x" * 201) == "x" * 197 + "..."

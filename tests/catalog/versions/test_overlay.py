@@ -40,6 +40,7 @@ add:
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: odd, title: T}, spec: {peak: {}, memory: {capacity: 1 GB/s}}}
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: mine, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
   - nothing
+  - *alias
   - {api_version: trnspec/v1, kind: Chip, metadata: {name: page, title: T}, spec: {peak: {}, memory: {capacity: 1 GiB}}}
 chnge: {}
 """
@@ -58,8 +59,9 @@ MISTAKES = {
     ("14:112", "measures bandwidth"),
     ("15:60", "the name 'mine' is taken already; remove one of them"),
     ("16:5", "a document is a mapping"),
-    ("17:60", "the name 'page' is taken already; change the document under change:"),
-    ("18:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
+    ("17:5", "alias"),
+    ("18:60", "the name 'page' is taken already; change the document under change:"),
+    ("19:1", "'chnge' is not a key of an overlay; did you mean 'change'"),
 }
 
 

@@ -67,20 +67,22 @@ def pipeline(schedule: str, p: int, m: int, v: int, layers: int) -> Pipeline:
     return Pipeline(float(p), float(v), v_shape, deferred, float(layers), 0.0, float(m), float(schedule == "gpipe"))
 
 
-FEW_OFF = 0.015
-"""By which V-shaped schedules may be too short, in one of 400 cases."""
+FEW_OFF = {"interleaved": (6, 0.01), **dict.fromkeys(V_SHAPED, (4, 0.015))}
+"""Microbatches per stage above which schedules may be too short, in one of 400 cases or fewer, and by how much."""
 
 
 @example(("v-half", 5, 22, 1, 13, Times(0.5, 0.5, 0.5, 0.0, 0.0, 0.485, 1.455)))
 @example(("v-half", 6, 54, 1, 90, Times(2.0, 0.717, 0.5, 0.0, 0.052, 2.06, 6.18)))  # 1.2 % too short
+@example(("interleaved", 5, 60, 2, 25, Times(1.0, 2.0, 0.0, 0.0, 0.0417, 0.0, 0.0)))  # 0.3 %
 @settings(max_examples=150)
 @given(unequal())
 def test_the_time_of_unequal_stages_is_that_of_an_execution(case):
     schedule, p, m, v, layers, times = case
     found = unequal_span(pipeline(schedule, p, m, v, layers), times)
     expected = executed(schedule, p, m, v, layers, times)
-    # Of V-shaped schedules with more microbatches, paths that alternate between stages may take longer than extended.
-    short = FEW_OFF if schedule in V_SHAPED and m > 4 * p else 1e-9
+    # Paths that alternate between stages may take longer than extended.
+    many, off = FEW_OFF.get(schedule, (0, 1e-9))
+    short = off if m > many * p else 1e-9
     assert (1.0 - short) * expected <= found <= (1.0 + 1e-9) * expected
 
 
@@ -119,7 +121,8 @@ def test_movable_work_minimises_the_step(schedule):
     ("schedule", "p", "v", "m", "layers", "ends"),
     [
         ("interleaved", 32, 4, 64, 130, (0.85, 1.15)),
-        ("interleaved", 8, 4, 64, 130, None),
+        ("interleaved", 8, 4, 64, 130, (1.0, 1.01)),
+        ("interleaved", 8, 4, 48, 130, None),
         ("zbv", 8, 1, 33, 61, (1.0, 1.015)),
         ("zbv", 8, 1, 32, 61, None),
         ("zbv", 8, 1, 64, 64, None),

@@ -227,7 +227,7 @@ MOST_CHUNKS = 2048
 """Stages times chunks of a model up to which schedules are executed: such as 16 stages of 8 chunks, or 45 of one."""
 MICROBATCHES = 4
 """Microbatches per stage of an execution in which a path dwells on a stage with further ones."""
-_TURNS = 6
+TURNS = 6
 """The same for interleaved schedules, which take ``pp`` microbatches in turn."""
 _PASSES = 1 << 17
 """Passes up to which V-shaped schedules with equal stages are executed in full: 16 stages with 1,365 microbatches. With more
@@ -289,7 +289,7 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
     at = np.flatnonzero((is_v_shaped & ~unequal if equal else unequal) & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
-        few = np.floor(_PASSES / (6.0 * p)) if equal else np.where(v > 1.0, _TURNS, MICROBATCHES) * p
+        few = np.floor(_PASSES / (6.0 * p)) if equal else np.where(v > 1.0, TURNS, MICROBATCHES) * p
         # Of two numbers of microbatches that with which all others are an even number of turns more.
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
