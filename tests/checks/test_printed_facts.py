@@ -11,6 +11,7 @@ import pytest
 from attrs import frozen
 
 from tests.support.programs import DATA, ROOT
+from tests.support.tables import tables
 from trnspec.api import graph as load
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import Graph
@@ -189,17 +190,7 @@ def test_every_fact_is_at_its_place(graph) -> None:
     assert [(f["subject"], f["value"], lack) for f in placed if (lack := lacking(f, graph))] == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"value": "191"},
-        {"unit": "GFLOPS"},
-        {"source": "sources/000_f8b75e278c39e486.txt:19"},
-        {"source": "sources/001_9cab4467e300b1a1.txt:20"},
-        {"place": "trainium2: peak.dense.bf16"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("change", tables(__file__)["absent_value_is_not_found"], ids=str)
 def test_absent_value_is_not_found(graph, change) -> None:
     """A row that is altered in one column is nowhere, so that no row is found by accident."""
     fact = next(f for f in FIVE if f["value"] == "190" and f["place"].startswith("trainium1: peak.dense.bf16"))

@@ -19,6 +19,8 @@ from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from trnspec.plots.draw import _on
+
 SEGMENTS = Bars((("a", (1.0, 2.0)), ("b", (0.5, 0.0))), ((1.2, 2.0), UNKNOWN), ("~1.5 s", "2 s"))
 TIMES = ChartAxis("time [s]", zero=True), ChartAxis(categories=("one", "another"))
 BARS = Chart(
@@ -88,6 +90,24 @@ def drawn() -> str:
 
 def test_artists() -> None:
     assert ARTISTS.read_text("utf-8").splitlines() == drawn().splitlines()
+
+
+def test_segments_that_have_room_are_labelled() -> None:
+    bars = Bars((("a", (100.0, 1.0, 5.0)),), (UNKNOWN,) * 3, ("x", "y", "z"))
+    (axes,) = Chart("breakdown", "b", (Panel(TIMES[0], ChartAxis(categories=("1", "2", "3")), (bars,)),)).figure().axes
+
+    assert {"100", "5"} == {text.get_text() for text in axes.texts} - {"x", "y", "z"}
+
+
+@pytest.mark.parametrize(
+    ("color", "letters"),
+    [
+        ("#ffffff", "black"), ("#000000", "white"), ("#737373", "white"), ("#747474", "black"), ("#ff0000", "white"),
+        ("#00ff00", "black"), ("#0000ff", "white"),
+    ],
+)  # fmt: skip
+def test_letters_on_a_color(color, letters) -> None:
+    assert {"black": "#000000", "white": "#ffffff"}[letters] == _on(color)
 
 
 @pytest.mark.parametrize(

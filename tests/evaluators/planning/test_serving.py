@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import trnspec
 from tests.support.engine import everything, refusal
 from tests.support.evaluations import BuiltinConformance, keywords
+from tests.support.tables import tables
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation
@@ -282,16 +283,8 @@ def test_a_looser_goal_never_needs_more(factor, name, rate, pools, lengths, obje
 
 
 @pytest.mark.parametrize(
-    ("inputs", "text", "differences"),
-    [
-        ({"isl": 778, "osl": 129, "ttft": "2s", "tpot": "99ms"}, "0.94 chips at its MFU, here 16: Llama 3.1 8B on H200, MFU 46 %",
-         "in fp8, the plan in bf16; on H200-SXM-141GB; mean prompt length"),
-        ({"rate": 2000.0, "tpot": "20ms"}, "240 chips at its MFU, here ",
-         "outside the interval of the plan; TPOT 100 ms, here 20 ms; prompts of 778, here 2,048; TTFT 2 s, here 1 s; in fp8, the"),
-        ({"model": "codellama-13b", "prefix_hit": 0.5}, "2.2 chips at its MFU, here 16: Llama 3.1 8B on H200, MFU 46 %",
-         "prompts of 778, here 2,048; TPOT 100 ms, here 40 ms; TTFT 2 s, here 1 s; in fp8, the plan in bf16; on H200-SXM-141GB; 8.03B active"),
-    ],
-)  # fmt: skip
+    ("inputs", "text", "differences"), tables(__file__)["the_nearest_published_fleet_is_next_to_the_plan"]
+)
 def test_the_nearest_published_fleet_is_next_to_the_plan(inputs, text, differences) -> None:
     """Differences of twice or more in lengths and limits come first; chips below one system are inside."""
     found = plan(CAT, **QUESTION | {"tp": (8,)} | inputs)
