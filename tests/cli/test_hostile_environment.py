@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import ROOT
+from tests.support.tables import tables
 from trnspec.api import validate
 from trnspec.plugins.api import API, Plugin, Registry
 
@@ -24,17 +25,7 @@ def test_a_loop_of_links(tmp_path) -> None:
     assert validate([str(mine)], registry=known).report.lines() == {("TRN001", 0)}
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("export", "svg", "trn2.48xlarge", "--output", ""),
-        ("schema", "--all", ""),
-        ("show", "trainium2", "--catalog", ""),
-        ("show", "trainium2", "--overlay", ""),
-        ("validate", ""),
-        ("validate", "--catalog", ""),
-    ],
-)
+@pytest.mark.parametrize("args", tables(__file__)["empty_names"])
 def test_empty_names(here, args) -> None:
     result = here(*args)
 

@@ -6,6 +6,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from tests.support.programs import HEAD, ROOT, Site
+from tests.support.tables import tables
 from trnspec.plugins import discovery
 from trnspec.plugins.api import API
 from trnspec.plugins.entry_points import distribution, imported, installed
@@ -152,17 +153,7 @@ def test_plugins_are_chosen_by_name(site) -> None:
     assert left == {n: r["status"] for n, r in records(site, TRNSPEC_PLUGINS="one").items()}
 
 
-@pytest.mark.parametrize(
-    ("args", "env", "message"),
-    [
-        (["--plugin", "oen"], {}, "no plugin 'oen' is installed; did you mean 'one'"),
-        ([], {"TRNSPEC_PLUGINS": "two"}, "no plugin 'two' is installed"),
-        (["--plugin", "one", "--no-plugins"], {}, "--no-plugins and --plugin exclude each other"),
-        ([], {"TRNSPEC_PLUGIN_SECONDS": "soon"}, "TRNSPEC_PLUGIN_SECONDS is a number of seconds above 0"),
-        ([], {"TRNSPEC_PLUGIN_SECONDS": "0"}, "not '0'"),
-        ([], {"TRNSPEC_PLUGIN_SECONDS": "1e9"}, "not '1e9'"),
-    ],
-)
+@pytest.mark.parametrize(("args", "env", "message"), tables(__file__)["misuse"])
 def test_misuse(site, args, env, message) -> None:
     site.plugin("one")
     done = site.run(*args, "plugin", "list", **env)

@@ -15,6 +15,7 @@ from attrs import evolve
 from tests.checks.conftest import Slip, changed, findings, sampled
 from tests.support.engine import everything
 from tests.support.rules import KNOWN, put
+from tests.support.tables import tables
 from trnspec.api import registry
 from trnspec.checks.reconcile.quotes import market, powers
 from trnspec.graph.graph import Graph
@@ -133,16 +134,7 @@ def test_one_more_document(context: Graph, kind: str, row: dict[str, Any]) -> No
     assert {d.code for d in found if d.where.file == "example.yaml"} == ({row["finds"]} if "finds" in row else set())
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "hint"),
-    [
-        ("trn1n.32xlarge-on-demand", "2.478 USD/h", "factor of 0.1: 24.78 USD/h"),
-        ("trn1n.32xlarge-on-demand", "63.296 USD/h", "63.296 USD/h is the on-demand price of p5en.48xlarge"),
-        ("trn1n.32xlarge-on-demand", "1.54875 USD/h", "one chip: 16 x 1.54875 = 24.78 USD/h"),
-        ("dgx-h100-maximum", "1.02 kW", "factor of 0.1: 10,200 W"),
-        ("dgx-b200-maximum", "1.7875 kW", "one chip: 8 x 1,787.5 = 14,300 W"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "hint"), tables(__file__)["likely_cause_is_named"])
 def test_likely_cause_is_named(graph: Graph, name: str, text: str, hint: str) -> None:
     """The price of another server, a power of ten, and the price or power of one chip."""
     path = next(iter(stated(graph.named(name))))

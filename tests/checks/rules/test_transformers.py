@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.checks.rules.test_edits import edits, made
 from tests.support.rules import bare, findings, found, put, shipped
+from tests.support.tables import tables
 from trnspec.checks.rules import transformers
 from trnspec.checks.rules.transformers import MOST_PADDING, _misprints, _round_numbers
 from trnspec.errors import UsageError
@@ -257,16 +258,7 @@ def test_contradictory_dimensions_are_not_counted(code, table, name, edit):
     assert set() == found("TRN405", graph)
 
 
-@pytest.mark.parametrize(
-    ("text", "misprints"),
-    [
-        ("37B", ["73B", "3.7B", "370B"]),
-        ("6.71 B", ["7.61 B", "6.17 B", "0.671 B", "67.1 B"]),
-        ("~1,335M", ["~3135M", "~1353M", "~133.5M", "~13350M"]),
-        ("7B", ["0.7B", "70B"]),
-        ("a lot", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "misprints"), tables(__file__)["misprints_of_a_rounded_count"])
 def test_misprints_of_a_rounded_count(text, misprints):
     assert misprints == list(_misprints(text))
 
