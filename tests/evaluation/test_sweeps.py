@@ -229,3 +229,11 @@ def test_repr() -> None:
 
     assert (f"<Sweep of training: 6 combinations, 2 refused; {axes}>", 6) == (repr(SWEEP), len(SWEEP))
     assert "<Sweep of x: 0 combinations, 0 refused; tp [1]>" in Sweep("x", {"tp": (1,)}, ())._repr_markdown_()
+
+
+def test_inputs_and_refusals_stay_in_narrow_tables() -> None:
+    columns = {column.name: column for column in sweep_table(SWEEP.rows).columns}
+
+    assert {"tp", "refused"} < {name for name, column in columns.items() if column.keep}
+    assert columns["tp"].identity
+    assert columns["refused"].wrap
