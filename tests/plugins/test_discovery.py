@@ -204,6 +204,18 @@ def test_distributions_of_installed_plugins(tmp_path, monkeypatch) -> None:
     assert {"one": ("trnspec-one", "1.0"), "two": ("", "")} == {name: found[name] for name in ("one", "two")}
 
 
+def test_distribution_without_metadata_of_another_finder(tmp_path, monkeypatch) -> None:
+    """Package importlib_metadata, which some packages import, raises an error of its own for it."""
+    finder = pytest.importorskip("importlib_metadata").MetadataPathFinder
+    site = Site(tmp_path)
+    site.plugin("two")
+    (tmp_path / "trnspec_two-1.0.dist-info" / "METADATA").unlink()
+    (found,) = finder.find_distributions(finder.Context(name="trnspec_two", path=[str(tmp_path)]))
+    (entry,) = found.entry_points
+
+    assert ("", "") == distribution(entry)
+
+
 def test_slow_imports_are_stopped(tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     for name, code in {"entry_a": "x = 1", "entry_b": "import time; time.sleep(600)", "entry_c": "x = 3"}.items():

@@ -22,7 +22,10 @@ def distribution(entry: EntryPoint) -> tuple[str, str]:
     """Name and version of the distribution of an entry point; empty where its metadata lack them."""
     if entry.dist is None:
         return "", ""
-    metadata = entry.dist.metadata.json
+    try:
+        metadata = entry.dist.metadata.json
+    except OSError:  # of importlib_metadata, which replaces the finder of Python when another package imports it
+        return "", ""
     return str(metadata.get("name", "")), str(metadata.get("version", ""))
 
 
