@@ -206,12 +206,12 @@ def case_of(setup: deployment.Setup, serving: Serving) -> ServingNumbers:
         schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
         bound=not pool.known.name,
     )  # fmt: skip
-    waits: dict[str, Number] = {}
+    waits: dict[str, Number] = {"queueing": served.waiting}
     flying = setup.in_flight
     if flying is not False:
-        alone, waits = _in_flight(setup, serving)
+        alone, others = _in_flight(setup, serving)
         served = chosen(flying, alone, served)
-        waits = {name: where(flying, wait, 0.0) for name, wait in waits.items()}
+        waits = {name: where(flying, wait, waits.get(name, 0.0)) for name, wait in others.items()}
     unknown = [(served.unknown, pool)]
     given, replicas = served.throughput, pool.plan.dp
     first, sent, chips, rate = served.prefill, 0.0, pool.chips, given * replicas

@@ -47,7 +47,8 @@ class Served:
         time_per_token: Time per output token, all included [s].
         token_time_at_start: Time of the second token, without prefill interference [s].
         token_time_at_end: Time of the last token, without prefill interference [s].
-        latency: Time from prompt to last token [s].
+        waiting: Time before the own prompt, for chunks of others that join none of its decoding steps [s].
+        latency: Time from prompt to last token [s], without waiting.
         throughput: Output rate of one replica [tokens/s].
         prefill_rate: Prompts that a replica prefills when it does nothing else, with all stages busy [1/s].
         decode_rate: Requests that a replica decodes when it does nothing else [1/s].
@@ -61,6 +62,7 @@ class Served:
     time_per_token: Number
     token_time_at_start: Number
     token_time_at_end: Number
+    waiting: Number
     latency: Number
     throughput: Number
     prefill_rate: Number
@@ -82,8 +84,8 @@ def serve(
 
     ``static``: a batch is prefilled together, then decoded together.  ``continuous``: a new request replaces a finished
     one; while one request is decoded all others are replaced once, so ``B - 1`` prefills interrupt it.  The chunks of a
-    prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023); those beyond the steps of a
-    request lower the throughput alone.  ``separate``: prefill runs on other ranks.
+    prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023); a request waits for those beyond
+    its steps.  ``separate``: prefill runs on other ranks.
 
     A bound holds for every order in which prompts and tokens are computed.  TPOT has no prefill interference, as prompts
     may be computed before decoding.  For the throughput the prompts of a batch are packed into the passes of one
@@ -154,6 +156,7 @@ def serve(
         time_per_token=per_token,
         token_time_at_start=extremes[0][1].total + extremes[0][2],
         token_time_at_end=extremes[1][1].total + extremes[1][2],
+        waiting=waiting,
         latency=latency,
         throughput=throughput,
         prefill_rate=plan.pp * plan.prompts * plan.rounds / prefilled.total,
