@@ -66,7 +66,8 @@ def _check_layers(c: Config, model: Model) -> None:
     kinds = {kind for part, names in represented if part for kind in names}
     for key, known in (("layer_types", kinds), ("mlp_layer_types", {"dense", "sparse"})):
         if unknown := [word for word in c.values_of(key) or () if word not in known]:
-            raise ConfigError(key, f"{key} has {unknown[0]!r}, which is not known of {c.architecture}")
+            message = f"{key} has {unknown[0]!r}, which is not modelled for {c.architecture}"
+            raise ConfigError(key, f"{message}; expected: {', '.join(sorted(known))}")
 
 
 _PREDICTED = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_transformer_layers")
